@@ -1,6 +1,8 @@
 """One tiny data folder, and one whole run that tests compare with."""
 
+import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,6 +119,17 @@ def new_place(tmp_path: Path) -> Callable[[], Path]:
         return place
 
     return make
+
+
+@pytest.fixture
+def my_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The example of the page on own tasks as a module of the current directory."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "own_tasks.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    (tmp_path / "my_tasks.py").write_text(example, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.modules.pop("my_tasks", None)
 
 
 @pytest.fixture

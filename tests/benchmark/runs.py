@@ -50,18 +50,8 @@ PUBLIC = tuple(task.name for task in registry.TASKS if task.role in (*ROLES, *RE
 """Tasks that the datasets of `write_data` serve."""
 
 VOLATILE = ["seconds", "date", "fingerprint"]
-KEY = [
-    "backbone",
-    "task",
-    "dataset",
-    "layer",
-    "tap",
-    "pooling",
-    "metric",
-    "other",
-    "other_layer",
-    "other_tap",
-]
+KEY = ["backbone", "task", "dataset", "layer", "tap", "pooling", "metric"]
+KEY += ["other", "other_layer", "other_tap"]
 
 
 def leave_cost_out(patch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,6 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from layerboard.benchmark.api import execute
-from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.records.record import suite_records
 from layerboard.leaderboards.records.state import SHOWN
 from layerboard.tasks.datasets.base import FileSample
@@ -134,6 +131,7 @@ def test_a_second_run_computes_and_writes_nothing(
     with Tally().watching() as tally:
         said = command(capsys, "run", *names, "--output", kept[0], "--cache", kept[1])
     assert tally.loads == []
+    assert "no image went through a backbone: all features were there" in said.err
     after = files(*kept)
     assert after.pop(kept[0] / SHOWN)  # what it printed: the run before was by Python, and printed nothing
     assert after == before
@@ -222,15 +220,11 @@ def test_other_layers_show_only_the_dense_sources_again(again: Path, data: Path)
     assert set(records.query("task == 'knn' and backbone == 'mini-fs'")["layer"]) == {2}
 
 
-@pytest.mark.parametrize("damage", ["truncate", "flip"])
-def test_a_damaged_shard_is_found_and_redone(again: Path, data: Path, whole: Whole, damage: str) -> None:
+def test_a_damaged_shard_is_found_and_redone(again: Path, data: Path, whole: Whole) -> None:
     davis = sorted((again / "cache" / "features" / "mini-fs").glob("davis-2017-val.davis.*/*"))
     assert len(davis) == 2
     payload = bytearray(davis[0].read_bytes())
-    if damage == "truncate":
-        payload = payload[:-9]
-    else:
-        payload[len(payload) // 2] ^= 1
+    payload[len(payload) // 2] ^= 1
     davis[0].write_bytes(payload)
     shutil.rmtree(again / "out" / "records" / "mini-fs")
     with Tally().watching() as tally:
@@ -305,21 +299,3 @@ def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
     assert set(failed) == {
         f"{task}: runtime error: shapes differ" for task in ("knn", "cluster-image", "cka", "retrieval")
     }
-
-
-@pytest.mark.usefixtures("no_pages")
-def test_carry_out_tells_the_plan(whole: Whole, data: Path) -> None:
-    request = Request(
-        output=whole.place / "out",
-        cache=whole.place / "cache",
-        workers=1,
-        layers=QUICK,
-        device="cpu",
-        backbones=BACKBONES,
-        data=data,
-        floor=False,
-    )
-    summary = execute(request, Silent())
-    assert [summary.plan.images for _ in summary.plan.backbones] == [67, 67]
-    assert summary.done.images == 0
-    assert summary.done.failures == ()

@@ -33,13 +33,8 @@ def test_an_output_runs_again_by_the_file_that_it_carries(
     (first := tmp_path / "first").mkdir()
     shutil.copytree(data / "imagenet", first / "data" / "imagenet")
     save(first / "nets" / "mine", "ViTModel")
-    options = {
-        "backbones": ["nets/mine", "mini-fs"],
-        "tasks": "knn",
-        "layers": "1",
-        "floor": False,
-        "workers": 1,
-    }
+    options = {"backbones": ["nets/mine", "mini-fs"], "tasks": "knn", "layers": "1"}
+    options |= {"floor": False, "workers": 1}
     file = campaign(first / "lab.yaml", data="data", output="out", cache="cache", **options)
     records = layerboard.run(campaign=file).frame
     assert {*records["backbone"]} == {"mine", "mini-fs"}
@@ -68,27 +63,17 @@ def test_the_file_says_what_truly_ran(
     capsys: pytest.CaptureFixture[str], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    lines = (
-        'backbones = "mini-fs"',
-        'tasks = ["spair"]',
-        'layers = "2"',
-        'dtype = "auto"',
-        'cache = "cache"',
-    )
-    (tmp_path / "c.toml").write_text("\n".join([*lines, f'data = "{data}"']), encoding="utf-8")
+    lines = ['backbones = "mini-fs"', 'tasks = ["spair"]', 'layers = "2"', 'dtype = "auto"']
+    lines += ['cache = "cache"', f'data = "{data}"']
+    (tmp_path / "c.toml").write_text("\n".join(lines), encoding="utf-8")
     words = ("run", "--campaign", "c.toml", "--tasks", "knn", "--layers", "1", "--no-floor", "-o", "out")
     said = command(capsys, *words)
     assert said.code == 0
     assert "tasks is ['knn'], in place of ['spair'] in c.toml" in said.err
     assert "layers is '1', in place of '2' in c.toml" in said.err
     kept = yaml.safe_load(Path("out", RUN_FILE).read_text())
-    assert [kept[key] for key in ("backbones", "tasks", "layers", "dtype", "floor")] == [
-        ["mini-fs"],
-        ["knn"],
-        "1",
-        ["float32"],
-        False,
-    ]
+    ran = {"backbones": ["mini-fs"], "tasks": ["knn"], "layers": "1", "dtype": ["float32"], "floor": False}
+    assert {key: kept[key] for key in ran} == ran
     planned = command(capsys, "run", "--campaign", "out", "--plan", "--json")
     assert (planned.code, json.loads(planned.out)["forwards"]) == (0, 0)
 

@@ -4,14 +4,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from layerboard.benchmark.plan.location import DataLocation
-from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
-from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.record import read_frame
-from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import Tally, assert_same_records, run, shards
 
@@ -69,18 +63,3 @@ def test_records_of_an_earlier_version_without_their_items_are_computed_again(
     (again / "out" / "items" / KNN).unlink()
     assert_same_records(run(again, BACKBONES, data=data), whole.records)
     assert (again / "out" / "items" / KNN).is_file()
-
-
-@pytest.mark.parametrize("limit", [None, 1])
-def test_the_digest_of_the_data_is_that_of_content_not_of_time(own_data: Path, limit: int | None) -> None:
-    def digests() -> dict[str, str]:
-        location = DataLocation(STANDARD_SUITE.datasets, own_data, (), limit)
-        return {
-            one.key: one.data_digest
-            for one in make_plan(PlanRecipe(find(["mini-fs"]), (), location)).tasks.every
-        }
-
-    found = digests()
-    for path in own_data.rglob("*.*"):
-        path.touch()
-    assert digests() == found

@@ -87,17 +87,8 @@ def test_predictions_are_those_of_the_scores(whole: Whole) -> None:
 
 def test_another_run_keeps_the_same_bytes(new_place: Callable[[], Path], data: Path, whole: Whole) -> None:
     place = new_place()
-    run(
-        place,
-        ["mini-fs"],
-        "knn",
-        "davis",
-        "spair",
-        data=data,
-        workers=2,
-        batch_size=7,
-        cache=whole.place / "cache",
-    )
+    options = {"data": data, "workers": 2, "batch_size": 7, "cache": whole.place / "cache"}
+    run(place, ["mini-fs"], "knn", "davis", "spair", **options)
     found, wanted = kept(place / "out"), kept(whole.place / "out")
     assert len(found) > 3
     assert found == {path: wanted[path] for path in found}

@@ -56,19 +56,14 @@ def test_no_forward_waits_for_the_card(tmp_path: Path, *, compiled: bool) -> Non
 @pytest.mark.parametrize("device", ["cuda", "cpu"])
 def test_a_training_on_a_gpu_is_followed_and_goes_on_as_without(tmp_path: Path, device: str) -> None:
     fakes.write_fake_imagenet(tmp_path)
-    follow = layerboard.Callback(
-        "knn",
-        every=2,
-        name="run",
-        part="encoder",
-        network={"image_size": SIZE, "verbose": False},
-        images=tmp_path / "imagenet",
-        floor=False,
-        layers="1-3",
-        device=device,
-        output=tmp_path / "out",
-        cache=tmp_path / "cache",
-    )
+    options: dict[str, Any] = {
+        "name": "run",
+        "part": "encoder",
+        "network": {"image_size": SIZE, "verbose": False},
+    }
+    options |= {"every": 2, "floor": False, "layers": "1-3", "device": device}
+    options |= {"images": tmp_path / "imagenet", "output": tmp_path / "out", "cache": tmp_path / "cache"}
+    follow = layerboard.Callback("knn", **options)
     alone, followed = _trained([]), _trained([follow])
     assert all(torch.equal(alone[name], tensor) for name, tensor in followed.items())
     scores = follow.scores

@@ -8,19 +8,11 @@ from layerboard.benchmark.records.records import interpolation_of
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec.origin import OBJECT
 
+RULES = {"dinov2-b14": "dino", "fs-b16": "timm", "openclip-b16": "timm", "resnet50": "", "random": ""}
+RULES |= dict.fromkeys(("deit-b16", "mini-dino"), "huggingface")
 
-@pytest.mark.parametrize(
-    ("name", "rule"),
-    [
-        ("dinov2-b14", "dino"),
-        ("fs-b16", "timm"),
-        ("openclip-b16", "timm"),
-        ("deit-b16", "huggingface"),
-        ("mini-dino", "huggingface"),
-        ("resnet50", ""),
-        ("random", ""),
-    ],
-)
+
+@pytest.mark.parametrize(("name", "rule"), RULES.items())
 def test_records_say_the_rule(name: str, rule: str) -> None:
     (spec,) = find([name])
     assert interpolation_of(spec) == rule

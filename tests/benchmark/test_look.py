@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,6 +47,14 @@ def looked(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     page, both = folder / "page.html", ["mini-dino", "mini-resnet"]
     layerboard.look(photos, backbones=both, to=page, save=True, input_size=64, device="cpu")
     return folder
+
+
+def page_data(page: Path) -> dict[str, Any]:
+    """What the page's script reads."""
+    pattern = r'<script type="application/json" id="data">(.*?)</script>'
+    (found,) = re.findall(pattern, page.read_text(encoding="utf-8"), re.DOTALL)
+    data: dict[str, Any] = json.loads(found)
+    return data
 
 
 def grids(photos: Path, name: str, layer: str) -> list[np.ndarray]:
@@ -98,10 +107,7 @@ def test_attention_and_rollout_are_there_where_there_is_attention(looked: Path) 
 
 
 def test_each_head_has_its_kind_in_each_picture(looked: Path, photos: Path) -> None:
-    text = (looked / "page.html").read_text(encoding="utf-8")
-    data = json.loads(
-        re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0]
-    )
+    data = page_data(looked / "page.html")
     dino, resnet = ([layer["kinds"] for layer in each["layers"]] for each in data["backbones"])
     assert [np.shape(kinds) for kinds in dino] == [(2, 3)] * 12 + [(0,)]  # the final norm has none
     assert {kind for layer in dino[:12] for kinds in layer for kind in kinds} <= set(data["kinds"])
@@ -149,9 +155,7 @@ def test_the_page_is_one_file_with_escaped_names(looked: Path) -> None:
     assert "default-src &#39;none&#39;" in text
     assert "http://" not in text
     assert "https://" not in text
-    data = json.loads(
-        re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0]
-    )
+    data = page_data(looked / "page.html")
     assert [picture["name"] for picture in data["pictures"]] == [HOSTILE, "b.png"]
     assert [backbone["notes"] for backbone in data["backbones"]] == [[], ["mini-resnet has no attention."]]
     assert [layer["name"] for layer in data["backbones"][0]["layers"]] == [*map(str, range(1, 13)), "final"]
@@ -172,11 +176,7 @@ def sizes_of(
     """For each backbone of a page its description and the grids of its last layer; and what was printed."""
     said = command(capsys, "look", *arguments, "--to", page)
     assert said.code == 0, said.err
-    found = re.search(
-        r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL
-    )
-    assert found
-    backbones = json.loads(found[1])["backbones"]
+    backbones = page_data(page)["backbones"]
     grids = {each["name"]: (each["about"], each["layers"][-1]["grids"]) for each in backbones}
     return grids, said.err.splitlines()
 
@@ -287,15 +287,6 @@ def test_wrong_inputs_are_one_sentence(capsys: Capture, photos: Path, tmp_path: 
     assert not (tmp_path / "page.html").exists()
     with pytest.raises(InputError, match="expected an image, a video or a folder of images; name one"):
         layerboard.look([])
-
-
-def test_a_network_of_this_process_is_looked_at(photos: Path, tmp_path: Path) -> None:
-    convolution = torch.nn.Conv2d(3, 8, kernel_size=8, stride=8)
-    layers = (torch.nn.Sequential(torch.nn.Conv2d(8, 8, 3, padding=1), torch.nn.ReLU()) for _ in range(3))
-    net = torch.nn.Sequential(convolution, *layers)
-    mine = layerboard.from_module(net, name="mine", blocks=list(net)[1:], image_size=64, verbose=False)
-    layerboard.look(photos, backbones=[mine, "mini-resnet"], layers="3", to=tmp_path / "own.html")
-    assert "mine" in (tmp_path / "own.html").read_text(encoding="utf-8")
 
 
 def test_images_in_memory_are_looked_at_as_files() -> None:

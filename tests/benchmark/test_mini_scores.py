@@ -7,6 +7,7 @@ again.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -61,15 +62,8 @@ def committed(suite: str) -> pd.DataFrame:
 def test_scores_are_the_committed_ones(name: str, tmp_path: Path) -> None:
     suite = MINI_SUITE if name in MINI_SUITE.backbones else MINI_INTERVENTIONS
     tasks = tasks_of(name, suite.name)
-    records = layerboard.run(
-        [name],
-        sorted(tasks),
-        suite=suite.name,
-        layers=LAYERS,
-        floor=False,
-        workers=1,
-        output=tmp_path / "out",
-    )
+    options: dict[str, Any] = {"suite": suite.name, "layers": LAYERS, "floor": False, "workers": 1}
+    records = layerboard.run([name], sorted(tasks), output=tmp_path / "out", **options)
     rows = committed(suite.name)
     own = rows[(rows["backbone"] == name) & rows["task"].isin(tasks)]
     found = tidy_frame(Board.of(records.frame, suite.name))

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -388,20 +389,8 @@ def test_what_was_inferred_is_said_in_one_line(write: Callable[..., str], tmp_pa
     (tmp_path / "plain" / "preprocessor_config.json").write_text('{"do_normalize": false}')
     names = ("vit", "conv", "plain", write("own_said"), "mini-fs")
     heard = Heard()
-    execute(
-        Request(
-            output=tmp_path / "out",
-            cache=tmp_path / "cache",
-            layers="1",
-            workers=1,
-            backbones=names,
-            tasks=("knn",),
-            data=data,
-            floor=False,
-            input_size=64,
-        ),
-        heard,
-    )
+    places: dict[str, Any] = {"data": data, "output": tmp_path / "out", "cache": tmp_path / "cache"}
+    execute(Request(names, "knn", layers="1", workers=1, floor=False, input_size=64, **places), heard)
     found = [line for line in heard.lines if "mean (" in line]
     assert found[0].startswith(
         "vit: 3 blocks of width 48, 12 heads, 1 prefix token (a class token), patch size 16"
@@ -425,17 +414,8 @@ def test_what_was_inferred_is_said_in_one_line(write: Callable[..., str], tmp_pa
 def test_from_the_command_line(
     write: Callable[..., str], tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = [
-        "--data",
-        data,
-        "-o",
-        tmp_path / "out",
-        "--cache",
-        tmp_path / "cache",
-        "--workers",
-        1,
-        "--no-floor",
-    ]
+    options = ["--data", data, "-o", tmp_path / "out", "--cache", tmp_path / "cache"]
+    options += ["--workers", 1, "--no-floor"]
     said = command(capsys, "run", "-b", write("own_cli"), "-t", "knn", *options)
     assert said.code == 0, said.err
     assert len(said.lines("own-mixer: 3 blocks")) == 1

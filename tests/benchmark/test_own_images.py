@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -184,33 +185,6 @@ def test_check_opens_all_images_or_a_sample_of_many(
     assert (answer.code, "broken" in answer.out) == (2, True)
 
 
-COPIES = "--copies makes copies of your own images; give their folder with --images DIR"
-LABELS = "--labels says the classes of your own images; give their folder with --images DIR"
-TARGET = "--target says what the labels of your own images are; give their folder with --images DIR"
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("run", "--copies"), COPIES),
-        (("run", "--labels", "l.csv"), LABELS),
-        (("features", "--labels", "l.csv"), LABELS),
-        (("check", "--labels", "l.csv"), LABELS),
-        (("check", "--target", "number"), TARGET),
-        (("run", "--images", "a", "b", "--labels", "l.csv"), "is for one folder of images, found 2; put a"),
-        (("run", "--images", "hf:a/b", "--labels", "l.csv"), "folder of images; choose the columns of hf:ID"),
-    ],
-)
-def test_options_that_fit_nothing_are_wrong_usage(
-    capsys: Capture, words: tuple[str, ...], sentence: str
-) -> None:
-    assert sentence in command(capsys, *words).error
-
-
-def test_check_of_nothing_says_what_to_give(capsys: Capture) -> None:
-    assert "give --data DIR, or --images DIR" in command(capsys, "check", "--all").error
-
-
 def test_labels_none_takes_several_folders_without_classes(flat: Path) -> None:
     found = own_datasets([str(flat.parent / "classes"), str(flat)], Labelling(Path("none")))
     assert [len(data.samples) for data in found.values()] == [IMAGES, IMAGES]
@@ -249,14 +223,8 @@ def test_a_whole_folder_of_broken_images_fails_in_a_sentence(tmp_path: Path) -> 
     (tmp_path / "im").mkdir()
     for index in range(3):
         (tmp_path / "im" / f"{index}.jpg").write_bytes(b"no image")
-    found = layerboard.run(
-        "mini-fs",
-        images=tmp_path / "im",
-        floor=False,
-        layers="1",
-        output=tmp_path / "out",
-        cache=tmp_path / "cache",
-    )
+    places: dict[str, Any] = {"output": tmp_path / "out", "cache": tmp_path / "cache"}
+    found = layerboard.run("mini-fs", images=tmp_path / "im", floor=False, layers="1", **places)
     assert len(found.frame) == 0
     assert repr(found).startswith("no scores")
     assert all("expected images that can be decoded" in one for one in found.failures)

@@ -1,8 +1,5 @@
 """Tasks and analyses outside the registry run by their Python name, as the documentation shows them."""
 
-import re
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +9,7 @@ import pytest
 from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import Tally, command, run
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own_tasks.md"
-
 BOTH = ("my_tasks:NEAREST_MEAN", "my_tasks:LOOKING_BACK")
-
-
-@pytest.fixture
-def my_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The page's example as a module of the current directory."""
-    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    (tmp_path / "my_tasks.py").write_text(example, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    sys.modules.pop("my_tasks", None)
 
 
 def test_the_task_and_the_analysis_of_the_page_run_beside_those_of_the_registry(

@@ -67,19 +67,3 @@ def test_check_reads_a_pack_and_says_what_is_damaged(capsys: Capture, data: Path
         assert said.code == 2
         assert "bytes in" in said.err
         assert "fetch it again" in said.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("check", "--data", "hf:{tmp}/none"), "expected a folder with tables at"),
-        (("check", "--data", "hf:{data}"), "an official layout is given without hf:"),
-        (("run", "--data", "hf:"), "expected hf:ID"),
-    ],
-)
-def test_wrong_usage_is_one_sentence(
-    capsys: Capture, data: Path, tmp_path: Path, arguments: tuple[str, ...], said: str
-) -> None:
-    found = command(capsys, *(one.format(data=data, tmp=tmp_path) for one in arguments))
-    assert found.code == 2
-    assert said in found.error

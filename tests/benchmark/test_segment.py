@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,12 +23,12 @@ from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.segmentation import hummingbird, shown
 from layerboard.tasks.segmentation.hummingbird import HummingbirdConfig
 from tests import fakes
+from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, Tally, assert_same_records, run, shards
 
 HUMMINGBIRD = find_protocol("hummingbird")
 
-BACKBONES = ("mini-fs", "mini-resnet")
 VOC = "voc-2012-val"
 
 
@@ -40,15 +41,25 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(autouse=True)
-def _small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown, "TOGETHER", 2)
-    monkeypatch.setattr(shown, "GROUPS_PER_SHARD", 1)
+@pytest.fixture(scope="module", autouse=True)
+def _small_groups() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shown, "TOGETHER", 2)
+        patch.setattr(shown, "GROUPS_PER_SHARD", 1)
+        yield
 
 
-def test_every_dataset_is_scored_by_two_passes_and_never_again(labelled: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def segmented(labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A run of two backbones on both datasets; its files are not to be changed."""
+    place = tmp_path_factory.mktemp("segmented")
     with Tally().watching() as tally:
-        found = run(tmp_path, BACKBONES, "segment", data=labelled)
+        records = run(place, BACKBONES, "segment", data=labelled)
+    return Whole(place, tally, records)
+
+
+def test_every_dataset_is_scored_by_two_passes_and_never_again(segmented: Whole, labelled: Path) -> None:
+    found, tally = segmented.records, segmented.tally
     assert found.attrs["failures"] == []
     shown = {source: count for (name, source), count in tally.rows.items() if name == "mini-fs"}
     assert shown == {
@@ -64,46 +75,46 @@ def test_every_dataset_is_scored_by_two_passes_and_never_again(labelled: Path, t
     assert best["partial"].all()
     assert "5 of 1,464 training images" in best["coverage"].iloc[0] + best["coverage"].iloc[-1]
     with Tally().watching() as tally:
-        again = run(tmp_path, BACKBONES, "segment", data=labelled)
+        again = run(segmented.place, BACKBONES, "segment", data=labelled)
     assert not tally.rows
     assert_same_records(again, found)
 
 
 @pytest.mark.parametrize("lost", ["memory", "queries"])
-def test_a_lost_shard_costs_itself_alone(labelled: Path, tmp_path: Path, lost: str) -> None:
-    found = run(tmp_path, ["mini-resnet"], "segment", data=labelled)
-    shard = next(path for path in sorted(shards(tmp_path / "cache")) if lost in path.parent.name)
+def test_a_lost_shard_costs_itself_alone(segmented: Whole, labelled: Path, tmp_path: Path, lost: str) -> None:
+    shutil.copytree(segmented.place / "cache", tmp_path / "cache")
+    own = [path for path in sorted(shards(tmp_path / "cache")) if "mini-resnet" in path.parts]
+    shard = next(path for path in own if lost in path.parent.name)
     shard.unlink()
-    shutil.rmtree(tmp_path / "out")
     with Tally().watching() as tally:
-        again = run(tmp_path, ["mini-resnet"], "segment", data=labelled)
+        again = run(tmp_path, BACKBONES, "segment", data=labelled)
     assert 1 <= sum(tally.rows.values()) <= 2
-    assert all(lost in source for _, source in tally.rows)
-    assert_same_records(again, found)
+    assert all(name == "mini-resnet" and lost in source for name, source in tally.rows)
+    assert_same_records(again, segmented.records)
 
 
-def test_another_mask_of_the_memory_asks_the_queries_again(labelled: Path, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    shutil.copytree(labelled, data)
-    shutil.rmtree(data / "ADEChallengeData2016")
-    first = run(tmp_path, ["mini-resnet"], "segment", data=data)
-    path = data / "VOCdevkit/VOC2012/SegmentationClass/2007_000001.png"
+@pytest.fixture
+def voc(labelled: Path, tmp_path: Path) -> Path:
+    """A folder with VOC alone, to be changed."""
+    return shutil.copytree(labelled / "VOCdevkit", tmp_path / "data" / "VOCdevkit").parent
+
+
+def test_another_mask_of_the_memory_asks_the_queries_again(voc: Path, tmp_path: Path) -> None:
+    first = run(tmp_path, ["mini-resnet"], "segment", data=voc)
+    path = voc / "VOCdevkit/VOC2012/SegmentationClass/2007_000001.png"
     write_mask(path, np.where(read_mask(path) == 0, 0, 4).astype(np.uint8))
     os.utime(path, (1, 1))
     with Tally().watching() as tally:
-        second = run(tmp_path, ["mini-resnet"], "segment", data=data)
+        second = run(tmp_path, ["mini-resnet"], "segment", data=voc)
     assert {source for _, source in tally.rows} == {"voc-2012-val/memory", "voc-2012-val/queries"}
     values = [one[one["metric"] == "mIoU"]["value"].tolist() for one in (first, second)]
     assert values[0] != values[1]
 
 
-def test_an_unreadable_image_of_the_memory_fails_the_task_once(labelled: Path, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    shutil.copytree(labelled, data)
-    shutil.rmtree(data / "ADEChallengeData2016")
-    image = data / "VOCdevkit/VOC2012/JPEGImages/2007_000002.jpg"
+def test_an_unreadable_image_of_the_memory_fails_the_task_once(voc: Path, tmp_path: Path) -> None:
+    image = voc / "VOCdevkit/VOC2012/JPEGImages/2007_000002.jpg"
     image.write_bytes(image.read_bytes()[:-200])
-    found = run(tmp_path, ["mini-resnet"], "segment", data=data)
+    found = run(tmp_path, ["mini-resnet"], "segment", data=voc)
     (failure,) = found.attrs["failures"]
     assert "2007_000002.jpg" in str(failure)
     assert not len(found)
@@ -184,13 +195,9 @@ def test_limit_takes_the_first_images_of_each_split(labelled: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("protocol", ["standard", "capi"])
-def test_the_plan_counts_comparing_with_the_memory(labelled: Path, tmp_path: Path, protocol: str) -> None:
-    data = tmp_path / "data"
-    shutil.copytree(labelled, data)
-    shutil.rmtree(data / "ADEChallengeData2016")
-
+def test_the_plan_counts_comparing_with_the_memory(voc: Path, tmp_path: Path, protocol: str) -> None:
     def plan() -> list[tuple[str, str, int]]:
-        place = {"data": data, "output": tmp_path / "out", "cache": tmp_path / "cache"}
+        place = {"data": voc, "output": tmp_path / "out", "cache": tmp_path / "cache"}
         settings = {"protocol": protocol, "floor": False, "layers": QUICK}
         found = layerboard.forecast(["mini-resnet"], "segment", **place, **settings)
         wrong = "Not counted", "fail"
@@ -202,7 +209,7 @@ def test_the_plan_counts_comparing_with_the_memory(labelled: Path, tmp_path: Pat
     measuring = "measuring segment" + (" (capi)" if protocol == "capi" else "")
     queries = [("pass", f"{VOC}/queries", 3), (measuring, f"{VOC}/queries", 0)]
     assert plan() == [("pass", f"{VOC}/memory", 5), *queries]
-    run(tmp_path, ["mini-resnet"], "segment", data=data, protocol=protocol)
+    run(tmp_path, ["mini-resnet"], "segment", data=voc, protocol=protocol)
     for path in shards(tmp_path / "cache"):
         if "queries" in path.parent.name:
             path.unlink()

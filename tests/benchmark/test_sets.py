@@ -7,20 +7,15 @@ import pandas as pd
 import pytest
 
 from layerboard.benchmark.passes.collectors import MIXED
-from layerboard.benchmark.plan.location import DataLocation
-from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
-from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import is_set
 from layerboard.leaderboards.sections.sets import blocks_of, set_gains
-from layerboard.tasks.framework.protocols import STANDARD
-from layerboard.zoo.registry.find import find
-from tests.benchmark.runs import PUBLIC, Tally, command, files, run
+from tests.benchmark.runs import Tally, files, run
 from tests.leaderboards.shown import write_pages
 
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "maybe_best", "n", "reason", "data"]
 PLACE = ["backbone", "task", "dataset", "transform", "layer", "tap", "pooling", "metric"]
-NAMES = ("knn", "linear", "retrieval", "davis", "spair", "segment")
+NAMES = ("knn", "retrieval", "davis", "spair", "segment")
 BACKBONES = ("mini-fs", "mini-resnet")
 
 
@@ -57,7 +52,7 @@ def test_every_task_takes_the_sets_of_what_is_scored(made: Fused) -> None:
 def test_layers_of_different_grids_are_a_reason(made: Fused) -> None:
     mixed = made.sets[(made.sets["backbone"] == "mini-resnet") & (made.sets["reason"] != "")]
     assert set(mixed["reason"]) <= {MIXED}
-    assert not {*mixed["task"]} & {"knn", "linear", "retrieval"}  # vectors have no grid
+    assert not {*mixed["task"]} & {"knn", "retrieval"}  # vectors have no grid
 
 
 def test_sets_take_no_further_forward_and_change_no_plain_number(made: Fused, data: Path) -> None:
@@ -118,40 +113,6 @@ def test_the_page_has_a_table_of_its_own(made: Fused, tmp_path: Path) -> None:
     assert "| last4 " in after
     assert "| 9-12 " in after
     assert "9+10" not in numbers
-
-
-def test_what_makes_no_sense_is_one_sentence(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, data: Path
-) -> None:
-    def error(*arguments: object) -> str:
-        given = ("run", "-b", "mini-fs", "-o", tmp_path, "--cache", tmp_path, "--data", data, *arguments)
-        return command(capsys, *given).error
-
-    assert "--fuse all fits no task of this run: cluster-object: it does not compare tokens by" in error(
-        "-t", "cluster-object", "--fuse", "all"
-    )
-    assert "--fuse takes last4, quarters, all, pairs" in error("--fuse", "last5")
-    assert "--fuse last4 needs blocks of mini-fs that are not scored" in error(
-        "--fuse", "last4", "--layers", "1-4"
-    )
-
-
-def test_every_task_says_whether_it_takes_sets(data: Path) -> None:
-    """The table of the documentation."""
-    location = DataLocation(STANDARD_SUITE.datasets, data, limit=2, protocol=STANDARD)
-    every = make_plan(PlanRecipe(find(["clip-b32"]), PUBLIC, location)).tasks.every
-    takes = {task.entry.name for task in every if not task.sets_refusal}
-    assert takes == {
-        "knn",
-        "fewshot",
-        "linear",
-        "retrieval",
-        "instances",
-        "davis",
-        "spair",
-        "segment",
-        "anomaly",
-    }
 
 
 def test_transformed_features_are_taken_together(data: Path, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Several datasets of one's own in one run: each stands for itself, and beside them their mean."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -123,14 +122,6 @@ def test_datasets_of_one_name_have_sources_of_their_own(folders: list[Path]) -> 
     assert other.name == "other"  # what was stored of it alone serves here, too
 
 
-@pytest.mark.parametrize("second", ["im", "copy/im"])
-def test_the_same_images_twice_are_wrong_usage(folders: list[Path], tmp_path: Path, second: str) -> None:
-    shutil.copytree(folders[0], tmp_path / "im")
-    shutil.copytree(folders[0], tmp_path / "copy" / "im")
-    with pytest.raises(InputError, match=r"images= names the same images twice: .*/im and .*/im"):
-        layerboard.run("mini-fs", "knn", images=[tmp_path / "im", tmp_path / second], output=tmp_path / "out")
-
-
 def test_one_that_is_not_there_is_wrong_usage_before_any_work(folders: list[Path], tmp_path: Path) -> None:
     out, cache = tmp_path / "out", tmp_path / "cache"
     with pytest.raises(InputError, match="nowhere, which does not exist"):
@@ -138,8 +129,6 @@ def test_one_that_is_not_there_is_wrong_usage_before_any_work(folders: list[Path
     assert not list(out.rglob("*.parquet"))
     with pytest.raises(InputError, match="images= takes a word"):
         layerboard.run("mini-fs", "knn", images=[folders[0], ""], output=out, cache=cache)
-    with pytest.raises(InputError, match="give data= or images=, not both"):
-        layerboard.run("mini-fs", "knn", images=folders, data=folders[0], output=out, cache=cache)
 
 
 def test_the_suite_is_called_by_its_datasets_in_any_order_and_briefly() -> None:

@@ -110,6 +110,12 @@ def test_what_cannot_be_run_or_is_the_same_is_said() -> None:
         "fixed: 64 and 67 px are both 64 px to it, run once",
         "fixed takes images of 64 px only: it is left out at 128 and 256 px",
     ]
+    said: list[str] = []
+    (rounded,) = find_backbones(
+        Request("mini-fs", input_size=67, floor=False), MINI_SUITE, Silent(say=said.append)
+    )
+    assert (rounded.name, rounded.input_size) == ("mini-fs", 64)
+    assert said == ["mini-fs: images at 64 px, the multiple of its patch size of 8 px nearest to 67"]
     with pytest.raises(InputError, match="fixed takes images of 64 px only, not 128"):
         shown_as_each(FIXED, sizes[1::2])
 
@@ -138,6 +144,10 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
         records = run(place, ["mini-resnet"], "spair", pages=True, **wanted)
     sizes = records.groupby("backbone")["input_size"].unique().map(list).to_dict()
     assert sizes == {"mini-resnet": [64], "mini-resnet@96px": [96]}
+    shown_anew = records[records["protocol"] == "standard"].groupby("backbone")
+    revisions, prints = (shown_anew[each].agg(set) for each in ("revision", "fingerprint"))
+    assert revisions.iloc[0] == revisions.iloc[1]
+    assert prints.iloc[0].isdisjoint(prints.iloc[1])
     (large, small) = (
         sum(tally.rows[key] for key in tally.rows if key[0] == name) for name in sorted(sizes, reverse=True)
     )

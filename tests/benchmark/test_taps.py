@@ -7,19 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layerboard.benchmark.api import execute
-from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.layers import select_layers, with_taps
 from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.sections.similarity import NO_LAST_BLOCKS
 from layerboard.leaderboards.sections.tables import layer_table
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer, Stage
 from layerboard.zoo.spec.origin import OBJECT
 from tests.benchmark.conftest import Whole
 from tests.benchmark.doubles import SPEC
-from tests.benchmark.engines.test_engines import Heard
-from tests.benchmark.runs import Tally, command, files, run
-from tests.leaderboards.shown import write_pages
+from tests.benchmark.runs import Tally, files, run
+from tests.leaderboards.shown import render_page, write_pages
 
 TOKENS = replace(SPEC, heads=2)
 
@@ -87,18 +85,6 @@ def test_what_taps_leave_out_is_said_once() -> None:
     assert with_taps([floor], ("norm1",)) == ([floor], [])
 
 
-def test_wrong_options_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    def error(*arguments: object) -> str:
-        return command(capsys, "run", "-b", "mini-dino", "mini-resnet", "-o", tmp_path, *arguments).error
-
-    assert "mlp_hidden, mlp, skip, branch, block-normed; found 'head'" in error("--taps", "head")
-    alone = command(capsys, "run", "-b", "mini-dino", "--taps", "branch", "-o", tmp_path).error
-    assert "no block of mini-dino has the tap branch; --taps takes block, input, norm1, query," in alone
-    assert "--interpolation takes auto, huggingface, dino, timm or google; found 'bicubic'" in error(
-        "--interpolation", "bicubic"
-    )
-
-
 def test_a_vit_and_a_resnet_are_compared_at_the_taps_of_their_kinds(
     new_place: Callable[[], Path], data: Path
 ) -> None:
@@ -116,15 +102,13 @@ def test_a_vit_and_a_resnet_are_compared_at_the_taps_of_their_kinds(
 
 
 def test_depth_wise_cka(new_place: Callable[[], Path], data: Path) -> None:
-    place = new_place()
-    records = run(place, ["mini-fs"], "cka", data=data, layers="1-2", taps=["norm1", "norm2"], pages=True)
+    records = run(new_place(), ["mini-fs"], "cka", data=data, layers="1-2", taps=["norm1", "norm2"])
     rows = records[records["pooling"] == "mean"]
     assert records.attrs["failures"] == []
     order = [(1, "norm1"), (1, "norm2"), (2, "norm1"), (2, "norm2")]
     places = list(zip(rows["layer"], rows["tap"], rows["other_layer"], rows["other_tap"], strict=True))
     assert places == [(*first, *second) for first in order for second in order]
-    page = (place / "out" / "tables" / "standard.md").read_text()
-    assert "The last blocks were not compared" in page
+    assert NO_LAST_BLOCKS in render_page(records, "standard")
 
 
 @pytest.mark.parametrize(
@@ -176,52 +160,13 @@ def test_leaderboards_choose_among_blocks_only(again: Path, data: Path, whole: W
     assert tally.loads == []
 
 
-def test_another_input_size(new_place: Callable[[], Path], data: Path, whole: Whole) -> None:
-    place = new_place()
-    records = run(place, ["mini-fs", "mini-resnet"], "knn", data=data, input_size=100)
-    assert records.groupby("backbone")["input_size"].unique().map(list).to_dict() == {
-        "mini-fs@104px": [104],
-        "mini-resnet@96px": [96],
-    }
-    before = whole.records[whole.records["task"] == "knn"]
-    assert set(records["revision"]) == set(before["revision"])
-    assert not set(records["fingerprint"]) & set(before["fingerprint"])
-
-
-@pytest.mark.usefixtures("no_pages")
-def test_rounded_sizes_are_said(data: Path, new_place: Callable[[], Path]) -> None:
-    place, heard = new_place(), Heard()
-    request = Request(
-        output=place / "out",
-        cache=place / "cache",
-        layers="1",
-        workers=1,
-        backbones=("mini-fs",),
-        tasks=("knn",),
-        data=data,
-        floor=False,
-        input_size=67,
-    )
-    execute(request, heard)
-    assert heard.lines == ["mini-fs: images at 64 px, the multiple of its patch size of 8 px nearest to 67"]
-
-
 def test_the_rule_of_interpolation_changes_scores_and_fingerprints(
     new_place: Callable[[], Path], data: Path
 ) -> None:
     place = new_place()
-    frames = [
-        run(
-            place / rule,
-            ["mini-fs"],
-            "davis",
-            data=data,
-            layers="1",
-            interpolation=rule,
-            cache=place / "cache",
-        )
-        for rule in ("huggingface", "dino")
-    ]
+    options = {"data": data, "layers": "1", "cache": place / "cache"}
+    rules = ("huggingface", "dino")
+    frames = [run(place / rule, ["mini-fs"], "davis", interpolation=rule, **options) for rule in rules]
     assert len({frame["fingerprint"].iloc[0] for frame in frames}) == 2
     assert [set(frame["interpolation"]) for frame in frames] == [{"huggingface"}, {"dino"}]
     assert np.isfinite([frame["value"].iloc[0] for frame in frames]).all()

@@ -10,17 +10,12 @@ import pytest
 import torch
 
 import layerboard
-from layerboard.benchmark.plan.location import DataLocation
-from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
-from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.leaderboards.blocks.blocks import Table
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.sections.variants import gains_of, variant_blocks
-from layerboard.tasks.framework.protocols import STANDARD
-from layerboard.tasks.framework.transforms import parse_transform
+from layerboard.leaderboards.sections.variants import variant_blocks
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry.find import find
-from tests.benchmark.runs import PUBLIC, Tally, command, files, run
+from tests.benchmark.conftest import Whole
+from tests.benchmark.runs import Tally, command, files, run
 from tests.fakes import write_fake_class_folders
 
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "maybe_best", "n", "reason", "data"]
@@ -56,12 +51,11 @@ def test_every_task_takes_what_makes_sense(made: Transformed) -> None:
     assert made.records.loc[~made.records["transform"].isin(COMPRESSED), "value"].notna().all()
 
 
-def test_transforms_show_no_image_again(made: Transformed, data: Path) -> None:
+def test_transforms_show_no_image_again(made: Transformed, whole: Whole) -> None:
     """Vectors are transformed as they are stored."""
-    place = made.place / "plain"
-    with Tally().watching() as tally:
-        plain = run(place, ["mini-fs"], *NAMES, data=data)
-    assert made.tally.rows == tally.rows
+    plain = whole.records.query("task in @NAMES and backbone == 'mini-fs'")
+    assert len(made.tally.rows) == 4  # sources of images to learn from and to ask, videos, pairs
+    assert made.tally.rows.items() <= whole.tally.rows.items()
     columns = [*PLACE, *NUMBERS]
     pd.testing.assert_frame_equal(
         made.of("")[columns], plain.sort_values(PLACE).reset_index(drop=True)[columns], check_exact=True
@@ -74,32 +68,6 @@ def test_a_second_run_computes_nothing(made: Transformed, data: Path) -> None:
         run(made.place, ["mini-fs"], *NAMES, data=data, transform=("whiten", "zscore"))
     assert not tally.rows
     assert files(made.place / "cache", made.place / "out" / "records") == before
-
-
-def test_transformed_scores_are_ranked_with_nothing(made: Transformed) -> None:
-    """The best layers are those of a run without transforms."""
-    assert set(Board.of(made.records).scores["transform"]) == {""}
-    plain = made.records[made.records["transform"] == ""]
-    columns = ["task", "dataset", "layer", "metric", "value"]
-    best = [Board.of(records).best[columns].reset_index(drop=True) for records in (made.records, plain)]
-    pd.testing.assert_frame_equal(*best)
-
-
-def test_gains_are_paired(made: Transformed) -> None:
-    board = Board.of(made.records, items=made.place / "out/items")
-    gains = {(one.column.task, one.best.transform): one for one in gains_of(board)}
-    whitened = gains["knn", "whiten"]
-    assert whitened.gain.low <= whitened.gain.value <= whitened.gain.high
-    assert whitened.gain.value == pytest.approx(whitened.best.score - whitened.plain.score)
-
-
-def test_the_page_has_a_table_of_its_own(made: Transformed) -> None:
-    page = (made.place / "out/tables/standard.md").read_text()
-    before, _, after = page.partition("## What variants of a backbone change")
-    assert "zscore" not in before
-    assert "| zscore " in after
-    numbers = (made.place / "out/tables/standard.csv").read_text()
-    assert "whiten" not in numbers
 
 
 def test_compressed_vectors_are_scored_with_their_bytes(made: Transformed) -> None:
@@ -170,36 +138,6 @@ def test_a_compression_takes_vectors_as_backbones_give_them() -> None:
     spoilt[3, 0] = torch.inf
     with pytest.raises(layerboard.InputError, match="found NaN or infinity in 1 of 300; leave these out"):
         layerboard.compression("int8", spoilt)
-
-
-def test_what_makes_no_sense_is_one_sentence(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, data: Path
-) -> None:
-    def error(*arguments: object) -> str:
-        given = ("run", "-b", "mini-fs", "-o", tmp_path, "--cache", tmp_path, "--data", data, *arguments)
-        return command(capsys, *given).error
-
-    assert "--transform whiten fits no task of this run: spair: it looks at features as they are" in error(
-        "-t", "spair", "--transform", "whiten"
-    )
-    assert "cka: it looks at features as they are" in error("-t", "cka", "--transform", "zscore")
-    assert "--transform takes whiten and zscore" in error("--transform", "pca:3")
-    assert "--compress takes pca:N, rp:N" in error("--compress", "int8+pca:3")
-    assert "--compress int8 fits no task of this run: spair: it looks at features" in error(
-        "-t", "spair", "--compress", "int8"
-    )
-
-
-def test_every_task_says_what_it_takes(data: Path) -> None:
-    """The table of the documentation."""
-    location = DataLocation(STANDARD_SUITE.datasets, data, limit=2, protocol=STANDARD)
-    every = make_plan(PlanRecipe(find(["clip-b32"]), PUBLIC, location)).tasks.every
-    takes = {
-        name: {task.entry.name for task in every if not task.transform_refusal(parse_transform(name))}
-        for name in ("whiten", "zscore")
-    }
-    assert takes["whiten"] == takes["zscore"]
-    assert takes["whiten"] == {"knn", "fewshot", "linear", "retrieval", "instances", "cluster-image"}
 
 
 def test_protocols_of_one_view_share_a_pass(data: Path, tmp_path: Path) -> None:

@@ -57,19 +57,9 @@ def callback(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> A
     monkeypatch.setattr(f"{CALLBACK}.report", lambda output, suite: written.append(suite))
 
     def made(**options: Any) -> Any:
-        found = layerboard.Callback(
-            "knn",
-            every=2,
-            name="run",
-            part="encoder",
-            network=HINTS,
-            images=photos,
-            floor=False,
-            layers="1-3",
-            output=tmp_path / "out",
-            cache=tmp_path / "cache",
-            **options,
-        )
+        options |= {"every": 2, "name": "run", "part": "encoder", "network": HINTS}
+        places = {"images": photos, "output": tmp_path / "out", "cache": tmp_path / "cache"}
+        found = layerboard.Callback("knn", floor=False, layers="1-3", **places, **options)
         found.written = written
         return found
 
@@ -118,17 +108,9 @@ def trainer_of(net: Classifier, callbacks: list[Any], place: Path) -> Any:
     pytest.importorskip("accelerate")
     from transformers import Trainer, TrainingArguments
 
-    args = TrainingArguments(
-        str(place),
-        per_device_train_batch_size=4,
-        num_train_epochs=1,
-        use_cpu=True,
-        report_to=[],
-        save_strategy="no",
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
-        seed=0,
-    )
+    options: dict[str, Any] = {"per_device_train_batch_size": 4, "num_train_epochs": 1, "seed": 0}
+    options |= {"report_to": [], "save_strategy": "no", "disable_tqdm": True}
+    args = TrainingArguments(str(place), use_cpu=True, dataloader_pin_memory=False, **options)
     return Trainer(net, args, train_dataset=examples(), callbacks=callbacks)
 
 
@@ -149,16 +131,10 @@ def train_with_lightning(net: Classifier, callbacks: list[Any], place: Path, log
                 return torch.optim.SGD(self.net.parameters(), 0.1)
 
         lightning.seed_everything(0, verbose=False)
-        trainer = lightning.Trainer(
-            max_epochs=1,
-            accelerator="cpu",
-            callbacks=callbacks,
-            logger=logger,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            default_root_dir=place,
-        )
+        names = ("checkpointing", "progress_bar", "model_summary")
+        options: dict[str, Any] = {f"enable_{name}": False for name in names} | {"default_root_dir": place}
+        options |= {"max_epochs": 1, "accelerator": "cpu"}
+        trainer = lightning.Trainer(callbacks=callbacks, logger=logger, **options)
         trainer.fit(Module(), torch.utils.data.DataLoader(examples(), 4))
         assert all(isinstance(each, lightning.Callback) for each in callbacks)
 
@@ -180,16 +156,9 @@ def test_a_training_is_the_same_and_its_steps_are_scored(train: Any, follow: Any
     assert counted.backbone == f"run@step{BATCHES}"  # to an untrained network all images are alike
     # the last step is scored as it is by itself
     own = layerboard.from_module(net.encoder, name="own", **HINTS)
-    alone = layerboard.run(
-        own,
-        "knn",
-        images=follow._call.images,
-        layers="1-3",
-        output=tmp_path / "alone",
-        cache=tmp_path / "cache2",
-        floor=False,
-        examples=False,
-    )
+    options: dict[str, Any] = {"images": follow._call.images, "layers": "1-3", "floor": False}
+    options |= {"output": tmp_path / "alone", "cache": tmp_path / "cache2"}
+    alone = layerboard.run(own, "knn", examples=False, **options)
     assert scores["value"].iloc[-1] == alone.best["score"].iloc[0]
 
 

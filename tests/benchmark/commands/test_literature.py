@@ -40,10 +40,6 @@ def test_records_may_beat_a_last_layer(capsys: Capture) -> None:
     assert "this run, standard" in page
 
 
-def test_nothing_is_checked(capsys: Capture) -> None:
-    assert "--literature takes no --check" in command(capsys, "leaderboard", "--literature", "--check").error
-
-
 def test_an_answer_for_keypoints_has_layers_and_sources(capsys: Capture) -> None:
     said = command(capsys, "recommend", "--literature", "--task", "spair")
     assert said.code == 0

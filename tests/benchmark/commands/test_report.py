@@ -30,12 +30,6 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_help_has_an_example(capsys: Capture) -> None:
-    said = command(capsys, "report", "--help")
-    assert said.code == 0
-    assert "layerboard report" in said.out.split("Example:")[1]
-
-
 def test_the_page_is_written_with_the_facts_of_the_registry(capsys: Capture, output: Path) -> None:
     said = command(capsys, "report", "--output", output)
     assert said.code == 0
@@ -45,15 +39,6 @@ def test_the_page_is_written_with_the_facts_of_the_registry(capsys: Capture, out
     assert 'data-licence="Apache-2.0"' in row
     assert 'data-supervision="texts"' in row
     assert 'data-parameters="1367232"' in row
-
-
-def test_the_page_says_what_trainings_have_seen(tmp_path: Path) -> None:
-    records = frame(layers([50.0, 60.0], backbone="dino-b16", dataset="imagenet", suite="standard"))
-    write_checked(records, tmp_path / "records" / "all.parquet")
-    (page,) = report(output=tmp_path).paths
-    text = page.read_text(encoding="utf-8")
-    seen = text[text.index("<summary>What the trainings have seen</summary>") :]
-    assert re.search(r"dino-b16</th><td>images</td>", seen)
 
 
 def test_figures_are_written_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -89,19 +74,6 @@ def test_several_suites_have_a_page_each(tmp_path: Path) -> None:
     assert len(pages) == 2
     assert any("&lt;other&gt;" in path.read_text(encoding="utf-8") for path in pages)
     assert len(report(output=tmp_path, suite="mini").paths) == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [(("--suite", "maxi"), "mini"), (("--figures", "gif"), "--figures takes svg, pdf or both")],
-)
-def test_wrong_input_is_one_sentence(
-    capsys: Capture, output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...],
-    sentence: str,
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").write_bytes(b"\xff\xfe")
-    assert sentence in command(capsys, "report", "--output", output, *words).error
 
 
 def test_facts_are_those_of_the_entries() -> None:

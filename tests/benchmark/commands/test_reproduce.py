@@ -137,26 +137,3 @@ def test_numbers_can_be_chosen(capsys: Capture, tmp_path: Path) -> None:
     }
     assert {row["task"] for row in chosen("--tasks", "knn", "davis")} == {"knn", "davis"}
     assert {row["backbone"] for row in chosen("-b", "dino-b16", "-t", "knn")} == {"dino-b16"}
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("-b", "dnio-b16"), "no published number of the backbone 'dnio-b16'; did you mean 'dino-b16'?"),
-        (("-b", "zzz*"), "of the backbone 'zzz*'; there are aim-1b, "),
-        (("-t", "knm"), "of the task 'knm'; did you mean 'knn'?"),
-        (("-b", "resnet101-gem", "-t", "davis"), "passes all filters"),
-    ],
-)
-def test_wrong_usage_is_one_sentence(capsys: Capture, tmp_path: Path, options, words: str) -> None:  # type: ignore[no-untyped-def]
-    assert words in command(capsys, "reproduce", "-o", tmp_path, *options).error
-
-
-def test_an_unknown_format_is_wrong_usage(capsys: Capture, tmp_path: Path) -> None:
-    assert command(capsys, "reproduce", "-o", tmp_path, "--format", "xml").code == 2
-
-
-def test_it_explains_itself(capsys: Capture) -> None:
-    said = command(capsys, "reproduce", "--help")
-    assert said.code == 0
-    assert all(option in said.out for option in ("--backbones", "--tasks", "--format", "--all"))

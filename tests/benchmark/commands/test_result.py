@@ -1,5 +1,6 @@
 """Results: what they show of themselves, and the numbers behind it."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from layerboard.benchmark.engines.log import logged
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole, copy_results
+from tests.benchmark.runs import command
 
 
 def test_a_table_shows_itself_as_text_and_as_html() -> None:
@@ -166,32 +168,20 @@ def test_show_prints_what_best_gives(whole: Whole, capsys: pytest.CaptureFixture
     assert "knn top-1" in out
 
 
-def test_cka_of_arrays_is_the_scorer_s(tmp_path: Path) -> None:
+def test_cka_of_arrays_is_the_scorer_s(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     draw = np.random.default_rng(0)
     first, second = draw.standard_normal((40, 6)), draw.standard_normal((40, 9))
     np.save(tmp_path / "a.npy", first)
     np.save(tmp_path / "b.npy", second)
-    by_hand = oracle(first, second)
-    assert float(layerboard.cka(first, second)) == pytest.approx(by_hand, abs=1e-9)
-    assert float(layerboard.cka(torch.from_numpy(first), second)) == pytest.approx(by_hand, abs=1e-9)
+    given = ("--features", tmp_path / "a.npy", tmp_path / "b.npy", "--json")
+    scored = json.loads(command(capsys, "score", "cka", *given).out)["scores"]["a"]["b"]
+    assert float(layerboard.cka(first, second)) == pytest.approx(scored, abs=1e-9)
+    assert float(layerboard.cka(torch.from_numpy(first), second)) == pytest.approx(scored, abs=1e-9)
     files = layerboard.cka(tmp_path / "a.npy", str(tmp_path / "b.npy"))
-    assert float(files) == pytest.approx(by_hand, abs=1e-9)
+    assert float(files) == pytest.approx(scored, abs=1e-9)
     assert files.frame["samples"].tolist() == [40]
     biased = layerboard.cka(first, first, estimator="biased", batch_size=10)
     assert float(biased) == pytest.approx(1)
-
-
-def oracle(first: np.ndarray, second: np.ndarray) -> float:
-    """CKA by the sum over pairs of Song et al., JMLR 2012, equation 4, written out."""
-
-    def hsic(left: np.ndarray, right: np.ndarray) -> float:
-        n = len(left)
-        k, l = (one - np.diag(np.diag(one)) for one in (left, right))  # noqa: E741
-        middle = k.sum() * l.sum() / ((n - 1) * (n - 2))
-        return float((k * l).sum() + middle - 2 / (n - 2) * (k @ l).sum()) / (n * (n - 3))
-
-    k, l = first @ first.T, second @ second.T  # noqa: E741
-    return hsic(k, l) / np.sqrt(hsic(k, k) * hsic(l, l))
 
 
 def test_cka_of_backbones_is_what_a_run_measured(whole: Whole) -> None:

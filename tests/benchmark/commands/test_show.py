@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from layerboard.benchmark.commands import show
 from layerboard.benchmark.engines.log import LOG
 from layerboard.leaderboards.records.state import SHOWN
-from tests.benchmark.conftest import BACKBONES, Whole, copy_results
+from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command
 
 Capture = pytest.CaptureFixture[str]
@@ -109,49 +107,3 @@ def test_failures_stand_below_the_answers(capsys: Capture, whole: Whole, tmp_pat
     assert all(f"{each['title']}\n" in told for each in suite["failures"])
     shutil.copytree(whole.place / "out" / "records", tmp_path / "records")
     assert "No failures to show" in command(capsys, "show", "-o", tmp_path, "--failures").out
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--suite", "standrd"), "did you mean 'standard'?"),
-        (("-t", "kn"), "did you mean 'knn'?"),
-        (("-t", "cka"), "no backbone has a score"),
-    ],
-)
-def test_wrong_names(capsys: Capture, whole: Whole, options: tuple[str, ...], sentence: str) -> None:
-    said = command(capsys, "show", "-o", whole.place / "out", *options)
-    assert said.code == 2
-    assert sentence in said.error
-
-
-EMPTY = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
-
-
-def test_what_reads_an_output_folder_imports_nothing_heavy(whole: Whole, tmp_path: Path) -> None:
-    out = str(copy_results(whole, tmp_path / "out", "knn", "spair", "cka"))
-    lines = [
-        ["show", "-o", out],
-        ["recommend", "-o", out],
-        ["compare", *BACKBONES, "-o", out],
-        ["reproduce", "-o", out],
-        ["leaderboard", "-o", out, "--tables", str(tmp_path / "tables")],
-        ["report", "-o", out, "--to", str(tmp_path / "report")],
-    ]
-    code = (
-        "import sys\n"
-        "from layerboard.benchmark.commands.app import main\n"
-        "from layerboard.leaderboards.charts import engine\n"
-        f"engine.render_chart = lambda *_: {EMPTY!r}\n"  # to draw imports nothing, and takes long
-        f"for line in {lines}:\n"
-        "    sys.argv = ['layerboard', *line]\n"
-        "    try:\n"
-        "        main()\n"
-        "    except SystemExit as stop:\n"
-        "        heavy = {'torch', 'transformers', 'faiss'} & {*sys.modules}\n"
-        "        print('ended', line[0], stop.code or 0, heavy)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "knn top-1" in done.stdout
-    ends = [line for line in done.stdout.splitlines() if line.startswith("ended")]
-    assert ends == [f"ended {line[0]} 0 set()" for line in lines]

@@ -79,14 +79,8 @@ def test_wrong_assignments(says, archive):
     assert "found neither" in says("clustering").error
 
 
-@pytest.mark.parametrize(
-    ("seed", "words"),
-    [
-        (2**32, "expected --seed of 0 to 4,294,967,295, found"),
-        (10**24, "--seed takes a whole number of at most 4294967296; found"),
-    ],
-)
-def test_seeds_beyond_those_of_the_generator(says, archive, seed, words):
+def test_seeds_beyond_those_of_the_generator(says, archive):
     path = archive(features=np.eye(4), labels=[0, 0, 1, 1])
-    assert words in says("clustering", "--features", path, "--seed", seed).error
+    error = says("clustering", "--features", path, "--seed", 2**32).error
+    assert "expected --seed of 0 to 4,294,967,295, found" in error
     assert says("clustering", "--features", path, "--seed", 2**32 - 1).code == 0

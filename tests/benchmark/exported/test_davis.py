@@ -1,11 +1,7 @@
-import shutil
-
 import numpy as np
 import pytest
 
-from layerboard.benchmark.exported.davis import read_results
 from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
-from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.tasks.agreement import golden
 
@@ -54,8 +50,9 @@ def test_the_layout_of_davis(scores, exported):
     found = scores("davis", "--ground-truth", root, "--predictions", masks)
     assert found["scores"]["J&F-Mean"] == 100
     assert set(found["details"]["objects"]) == {f"sequence-{s}_{n}" for s in (0, 1) for n in (1, 2)}
-    below = scores("davis", "--ground-truth", root / "Annotations", "--predictions", masks)
-    assert below["scores"] == found["scores"]
+    for below in (root / "Annotations", root / "Annotations" / "480p"):
+        again = scores("davis", "--ground-truth", below, "--predictions", masks)
+        assert again["scores"] == found["scores"]
 
 
 def test_sequences_without_prediction_are_said(scores, exported):
@@ -69,7 +66,9 @@ def test_sequences_without_prediction_are_said(scores, exported):
 def test_wrong_masks(says, exported, tmp_path):
     root, masks = exported
     given = ("davis", "--ground-truth", root, "--predictions")
-    assert str(tmp_path / "none") in says(*given, tmp_path / "none").error
+    assert (
+        f"predicted masks (<sequence>/*.png) at {tmp_path / 'none'}" in says(*given, tmp_path / "none").error
+    )
     frame = masks / "sequence-0" / "00001.png"
     mask = read_mask(frame)
     void, high = mask.copy(), mask.copy()
@@ -80,35 +79,14 @@ def test_wrong_masks(says, exported, tmp_path):
     write_mask(frame, high)
     assert "sequence sequence-0: frame 1: the video has 2 objects, but id 3" in says(*given, masks).error
     write_mask(frame, mask[1:])
-    assert "export masks at the size of the frames" in says(*given, masks).error
+    error = says(*given, masks).error
+    assert "sequence-0/00001.png to be 48 x 32 pixels" in error
+    assert "found 48 x 31" in error
+    assert "export masks at the size of the frames" in error
     frame.unlink()
-    assert "export every frame under the name of its annotation" in says(*given, masks).error
-
-
-@pytest.mark.parametrize("truth", ["DAVIS", "DAVIS/Annotations", "DAVIS/Annotations/480p"])
-def test_results_beside_annotations(tmp_path, truth):
-    masks = fakes.write_fake_davis(tmp_path, sequences=3) / "Annotations/480p"
-    predictions = shutil.copytree(masks, tmp_path / "mine")
-    shutil.rmtree(predictions / "sequence-1")
-    (predictions / "unknown").mkdir()
-    found = read_results(tmp_path / truth, predictions)
-    assert [*found] == ["sequence-0", "sequence-2"]
-    names = [f"sequence-2/{index:05d}.png" for index in range(4)]
-    assert found["sequence-2"] == [(masks / name, predictions / name) for name in names]
-
-
-def test_errors_of_results(tmp_path):
-    masks = fakes.write_fake_davis(tmp_path) / "Annotations/480p"
-    predictions = shutil.copytree(masks, tmp_path / "mine")
-    write_mask(predictions / "sequence-1/00001.png", np.zeros((14, 24), np.uint8))
-    with pytest.raises(InputError, match=r"sequence-1/00001\.png to be 48 x 32 pixels .* found 24 x 14"):
-        read_results(masks, predictions)
-    (predictions / "sequence-0/00003.png").unlink()
-    with pytest.raises(InputError, match=r"a predicted mask in .*sequence-0 .* found none for 00003\.png"):
-        read_results(masks, predictions)
-    with pytest.raises(
-        InputError, match=r"named after the sequences .*\(sequence-0, sequence-1\), found none"
-    ):
-        read_results(masks, predictions / "sequence-1")
-    with pytest.raises(InputError, match=r"predicted masks .* does not exist"):
-        read_results(masks, tmp_path / "nowhere")
+    error = says(*given, masks).error
+    assert "found none for 00001.png" in error
+    assert "export every frame under the name of its annotation" in error
+    error = says(*given, masks / "sequence-1").error
+    assert "named after the sequences" in error
+    assert "(sequence-0, sequence-1), found none" in error

@@ -72,7 +72,6 @@ def test_a_linear_layer_is_trained(scores, archive):
         ("fewshot", ["--shots", "0"], "--shots of 1 to 32, the items of the smallest train class, found 0"),
         ("fewshot", ["--shots", "33"], "--shots of 1 to 32"),
         ("fewshot", ["--shots", "2", "2"], "every --shots once"),
-        ("fewshot", ["--penalty", "0"], "--penalty takes a number above 0; found 0"),
     ],
 )
 def test_wrong_options(says, archive, command, options, words):

@@ -172,12 +172,6 @@ def test_wrong_predictions_and_folders(says, dataset, tmp_path):
     assert "expected a folder of grids" in says("spair", "--ground-truth", root, "--features", path).error
 
 
-def test_a_view_beyond_all_memory(says, tmp_path):
-    folder = fakes.write_fake_spair(tmp_path)
-    said = says("spair", "--ground-truth", folder, "--features", tmp_path, "--view-size", 1_000_000)
-    assert "expected --view-size of 1 to 2,048 pixels, found 1000000" in said.error
-
-
 @pytest.mark.parametrize("point", ["1" + "0" * 400, "1e999", "NaN", "1" + "0" * 5000])
 def test_predicted_points_beyond_all_numbers(says, tmp_path, point):
     folder = fakes.write_fake_spair(tmp_path)

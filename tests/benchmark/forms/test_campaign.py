@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from layerboard.benchmark.forms.campaign import PACKAGED, PINS, RUN_FILE, campaign_text, plain_value
+from layerboard.benchmark.forms.campaign import PACKAGED, PINS, RUN_FILE, campaign_text
 from layerboard.benchmark.forms.option import declared
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.suites import SUITES
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
-from tests.benchmark.forms.test_request import EXAMPLES, filled
+from tests.benchmark.forms.test_request import filled
 
 
 @pytest.fixture
@@ -31,15 +31,6 @@ def written(path: Path, content: str) -> str:
 
 def read(path: Path, content: str, **given: Any) -> Request:
     return Request.filled({"campaign": written(path, content)} | given)
-
-
-@pytest.mark.parametrize(("name", "words", "given", "kept"), EXAMPLES)
-def test_each_option_is_a_key(
-    here: Path, name: str, words: tuple[str, ...], given: object, kept: object
-) -> None:
-    text = yaml.safe_dump({name: plain_value(given)})
-    assert getattr(read(Path("a.yaml"), text), name) == kept
-    assert getattr(read(Path("a.yml"), text.replace("_", "-", name.count("_"))), name) == kept
 
 
 def test_toml_and_yaml_mean_the_same(here: Path) -> None:
@@ -93,15 +84,6 @@ def test_paths_start_at_the_folder_of_the_file(here: Path) -> None:
     assert request.output == Path("lab/results")
     assert read(Path("lab/c.yaml"), text, output="results").output == Path("results")
     assert read(Path("lab/d.yaml"), "data: hf:owner/name").data == Path("hf:owner/name")
-
-
-@pytest.mark.parametrize(("name", "words", "given", "kept"), EXAMPLES)
-def test_what_is_written_is_read_again(
-    here: Path, name: str, words: tuple[str, ...], given: object, kept: object
-) -> None:
-    before = Request(**{name: given, "output": "out/deep"})  # type: ignore[arg-type]
-    text = campaign_text(vars(before), declared(Request), Path("out/deep"))
-    assert read(Path("out/deep/run.yaml"), text) == replace(before, campaign="out/deep/run.yaml")
 
 
 def test_a_file_says_nothing_of_this_machine(here: Path) -> None:

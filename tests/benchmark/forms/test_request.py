@@ -2,8 +2,6 @@
 
 import pickle
 import pydoc
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, fields, replace
 from inspect import Parameter, signature
@@ -12,6 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 import typer
+import yaml
 from typer.testing import CliRunner
 
 import layerboard
@@ -25,6 +24,7 @@ from layerboard.benchmark.commands.merge import MergeRequest
 from layerboard.benchmark.commands.report import ReportRequest
 from layerboard.benchmark.commands.reproduce import ReproduceRequest
 from layerboard.benchmark.commands.run import RunForm
+from layerboard.benchmark.forms.campaign import campaign_text, plain_value
 from layerboard.benchmark.forms.option import declared
 from layerboard.benchmark.forms.parsers import default_cache, default_workers
 from layerboard.benchmark.forms.request import Request
@@ -220,26 +220,37 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_option_has_an_example() -> None:
-    named = {name for name, *_ in EXAMPLES} | {
-        "floor",
-        "examples",
-        "again",
-        "copies",
-        "compile",
-        "campaign",  # tests/benchmark/forms/test_campaign.py
-        "series",
-    }
-    assert named == {one.name for one in fields(Request)}
+    named = {name for name, *_ in EXAMPLES}
+    switches = {"floor", "examples", "again", "copies", "compile", "series"}
+    assert named | switches | {"campaign"} == {one.name for one in fields(Request)}
 
 
 @pytest.mark.parametrize(("name", "words", "given", "kept"), EXAMPLES)
-def test_command_line_and_python_mean_the_same(
-    name: str, words: tuple[str, ...], given: object, kept: object
+def test_command_line_python_and_campaign_mean_the_same(
+    name: str,
+    words: tuple[str, ...],
+    given: object,
+    kept: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     flag = f"--{name.replace('_', '-')}"
     typed = filled(Request, *(word for one in words for word in (flag, one)))
     assert getattr(typed, name) == kept
     assert typed == Request(**{name: given}) == replace(Request(), **{name: kept})  # type: ignore[arg-type]
+    key = yaml.safe_dump({name: plain_value(given)})
+    (tmp_path / "a.yaml").write_text(key)
+    (tmp_path / "a.yml").write_text(key.replace("_", "-", name.count("_")))
+    for file in ("a.yaml", "a.yml"):
+        assert getattr(Request.filled({"campaign": file}), name) == kept
+    # what a run writes into its output folder is read again
+    before = Request(**{name: given, "output": "out/deep"})  # type: ignore[arg-type]
+    (tmp_path / "out" / "deep").mkdir(parents=True)
+    written = campaign_text(vars(before), declared(Request), Path("out/deep"))
+    Path("out/deep/run.yaml").write_text(written)
+    again = Request.filled({"campaign": "out/deep/run.yaml"})
+    assert again == replace(before, campaign="out/deep/run.yaml")
 
 
 def test_switches() -> None:
@@ -288,26 +299,3 @@ def test_versions(capsys: pytest.CaptureFixture[str]) -> None:
     said = command(capsys, "--version")
     assert (said.code, said.out) == (0, f"layerboard {layerboard.__version__}\n")
     assert layerboard.__version__ == "0+source" or layerboard.__version__[0].isdigit()
-
-
-HEAVY = "{'torch', 'transformers', 'pandas', 'sklearn', 'numpy', 'ray'} & set(sys.modules)"
-
-
-def test_nothing_heavy_comes_before_the_first_line() -> None:
-    code = (
-        "import sys, layerboard.benchmark.forms.request\n"
-        "request = layerboard.benchmark.forms.request.Request('mini-fs', ['knn', 'davis'], output='out')\n"
-        f"print(not {HEAVY})\n"
-        "import layerboard.benchmark.commands.app as cli, typer\n"
-        "def echo(line, err):\n"
-        f"    print(line, not {HEAVY})\n"
-        "    sys.exit()\n"
-        "typer.echo = echo\n"
-        "sys.argv = ['x', 'run', '-b', 'mini-fs', '-t', 'knn', 'davis', '--data', 'here']\n"
-        "cli.main()"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines() == [
-        "True",
-        f"layerboard {layerboard.__version__}: suite standard on here; mini-fs; knn, davis True",
-    ]

@@ -37,23 +37,9 @@ from tests.zoo.reduced import reduce
 META = torch.device("meta")
 
 MEASURED = (
-    "segment",
-    "anomaly",
-    "davis",
-    "spair",
-    "cluster-object",
-    "cluster-part",
-    "cka",
-    "attention-maps",
-    "attention-distance",
-    "attention-shares",
-    "saliency",
-    "localisation",
-    "position-audit",
-    "residuals",
-    "residual-cka",
-    "locality",
-    "token-probes",
+    *("segment", "anomaly", "davis", "spair", "cluster-object", "cluster-part", "cka", "attention-maps"),
+    *("attention-distance", "attention-shares", "saliency", "localisation", "position-audit"),
+    *("residuals", "residual-cka", "locality", "token-probes"),
 )
 """Tasks and analyses that are fed by a pass."""
 

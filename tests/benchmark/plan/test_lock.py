@@ -9,18 +9,21 @@ import pytest
 import layerboard
 from layerboard.benchmark.forms.campaign import RUN_FILE
 from layerboard.benchmark.plan.lock import LockedWeights, given_weights, read_lock
+from layerboard.leaderboards.records.record import read_records
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
 from tests.benchmark.runs import run
 from tests.zoo.load.test_infer import save
 
 FIRST, SECOND = "1" * 40, "2" * 40
+HUB = Path("cache", "hub", "models--somebody--vit")
 
 
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
-    """The cache of a run, laid out as huggingface_hub does, with a repository that has two commits."""
-    store = tmp_path / "cache" / "hub" / "models--somebody--vit"
+@pytest.fixture(scope="module")
+def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose cache is laid out as huggingface_hub does, of a repository that then has two commits."""
+    place = tmp_path_factory.mktemp("first")
+    store = place / HUB
     (store / "refs").mkdir(parents=True)
     for commit in (FIRST, SECOND):
         save(store / "snapshots" / commit, "ViTModel")
@@ -28,7 +31,15 @@ def hub(tmp_path: Path) -> Path:
     other = store / "snapshots" / SECOND / "model.safetensors"
     content = other.read_bytes()
     other.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    return store
+    run(place, ["somebody/vit"], "knn", data=data, layers="1")
+    return place
+
+
+@pytest.fixture
+def hub(first: Path, tmp_path: Path) -> Path:
+    """The repository in a copy of the first run."""
+    shutil.copytree(first, tmp_path, dirs_exist_ok=True)
+    return tmp_path / HUB
 
 
 def newest(store: Path, commit: str) -> None:
@@ -36,7 +47,7 @@ def newest(store: Path, commit: str) -> None:
 
 
 def test_a_later_run_takes_the_weights_of_the_first(hub: Path, data: Path, tmp_path: Path) -> None:
-    first = run(tmp_path, ["somebody/vit"], "knn", data=data, layers="1")
+    first = read_records([tmp_path / "out" / "records"])
     (known,) = read_lock(tmp_path / "out").values()
     assert (known.repository, known.revision, len(known.sha256)) == ("somebody/vit", FIRST, 64)
     assert {*first["sha256"]} == {known.sha256}
@@ -47,7 +58,6 @@ def test_a_later_run_takes_the_weights_of_the_first(hub: Path, data: Path, tmp_p
 
 
 def test_other_bytes_are_refused_unless_asked_for(hub: Path, data: Path, tmp_path: Path) -> None:
-    run(tmp_path, ["somebody/vit"], "knn", data=data, layers="1")
     before = read_lock(tmp_path / "out")
     weights = hub / "snapshots" / FIRST / "model.safetensors"
     shutil.copyfile(hub / "snapshots" / SECOND / "model.safetensors", weights)
@@ -62,8 +72,8 @@ def test_other_bytes_are_refused_unless_asked_for(hub: Path, data: Path, tmp_pat
     assert read_lock(tmp_path / "out") != before
 
 
-def test_again_without_anything_to_do_again_is_an_error(hub: Path, data: Path, tmp_path: Path) -> None:
-    run(tmp_path, ["somebody/vit"], "knn", data=data, layers="1")
+@pytest.mark.usefixtures("hub")
+def test_again_without_anything_to_do_again_is_an_error(data: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cost is not among the tasks, and no weights have changed"):
         run(tmp_path, ["somebody/vit"], "knn", data=data, layers="1", again=True)
 
@@ -74,10 +84,7 @@ def test_what_is_packaged_or_the_users_own_has_no_row(data: Path, tmp_path: Path
     assert read_lock(tmp_path / "out") == {}
 
 
-def test_a_campaign_pins_the_weights_of_a_run_into_another_folder(
-    hub: Path, data: Path, tmp_path: Path
-) -> None:
-    run(tmp_path, ["somebody/vit"], "knn", data=data, layers="1")
+def test_a_campaign_pins_the_weights_of_a_run_into_another_folder(hub: Path, tmp_path: Path) -> None:
     campaign = tmp_path / "out" / RUN_FILE
     newest(hub, SECOND)
     elsewhere = {"campaign": campaign, "output": tmp_path / "again", "cache": tmp_path / "cache"}
