@@ -25,11 +25,11 @@ def named_blocks(net: nn.Module, given: BlocksOption) -> Paths:
     """
     every, alone = ([given], True) if isinstance(given, str) else (given, False)
     paths: list[str] = []
-    for one in every.children() if isinstance(every, nn.Module) else every:
-        named = _paths_like(net, one, alone) if isinstance(one, str) else [path_of(net, one, "a block")]
+    for part in every.children() if isinstance(every, nn.Module) else every:
+        named = _paths_like(net, part, alone) if isinstance(part, str) else [path_of(net, part, "a block")]
         if not named:
             raise InputError(
-                f"blocks={shortened(one)} names no module of {type(net).__name__}; {_offer(net)}"
+                f"blocks={shortened(part)} names no module of {type(net).__name__}; {_offer(net)}"
             )
         paths += named
     if not paths:
@@ -83,12 +83,14 @@ def _lists(net: nn.Module) -> list[list[Paths]]:
     odd: set[str] = set()
     for path, module in net.named_modules():
         if isinstance(module, CONTAINERS) and (members := dict(module.named_children())):
-            place = _PLACE.sub("*", path)
+            pattern = _PLACE.sub("*", path)
             composed = [bool([*each.children()] and [*each.parameters()]) for each in members.values()]
             if not all(composed) or len({type(each) for each in members.values()}) > 1:
-                odd.add(place)
-            groups.setdefault(place, []).append(tuple(f"{path}.{name}" if path else name for name in members))
-    return [row for place, row in groups.items() if place not in odd and sum(map(len, row)) > 1]
+                odd.add(pattern)
+            groups.setdefault(pattern, []).append(
+                tuple(f"{path}.{name}" if path else name for name in members)
+            )
+    return [row for pattern, row in groups.items() if pattern not in odd and sum(map(len, row)) > 1]
 
 
 # The numbers of a path in which lists in alike places may differ: those of members, and at the end.

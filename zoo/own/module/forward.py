@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.features.layers import first_tensor
-from layerboard.zoo.own.module.options import Subject
+from layerboard.zoo.own.module.options import OwnNetwork
 
 
 class Call(NamedTuple):
@@ -75,7 +75,7 @@ def in_brackets(tensor: Tensor) -> str:
     return " ".join(map(str, tensor.shape))
 
 
-def streams_of(subject: Subject, pixels: Tensor) -> tuple[list[Tensor], str]:
+def streams_of(subject: OwnNetwork, pixels: Tensor) -> tuple[list[Tensor], str]:
     """The input of the first block and the output of each; and the path of a norm that was given the last.
 
     Norms are modules with the word in the names of their classes, outside the blocks; "" is none. Raises
@@ -103,7 +103,7 @@ def streams_of(subject: Subject, pixels: Tensor) -> tuple[list[Tensor], str]:
     )
 
 
-def _require_order(subject: Subject, ran: list[str]) -> None:
+def _require_order(subject: OwnNetwork, ran: list[str]) -> None:
     if tuple(ran) == subject.blocks:
         return
     times = Counter(ran)

@@ -25,7 +25,13 @@ from layerboard.zoo.load.backbone import OriginLoader, identity_of
 from layerboard.zoo.load.described import normalisation_of
 from layerboard.zoo.own.module.blocks import Paths, find_blocks, named_blocks, path_pattern
 from layerboard.zoo.own.module.checks import faults
-from layerboard.zoo.own.module.options import ModuleOptions, Subject, has_class_token, stages_of, with_images
+from layerboard.zoo.own.module.options import (
+    ModuleOptions,
+    OwnNetwork,
+    has_class_token,
+    stages_of,
+    with_images,
+)
 from layerboard.zoo.own.module.parts import find_attention, find_parts
 from layerboard.zoo.own.module.reading import LAYOUT_WORDS, Structure, structure_of
 from layerboard.zoo.spec import BackboneSpec, Stage
@@ -204,7 +210,7 @@ def examine(net: nn.Module, options: ModuleOptions) -> Examined:
     )
 
 
-def _structure(subject: Subject, options: ModuleOptions) -> Structure:
+def _structure(subject: OwnNetwork, options: ModuleOptions) -> Structure:
     """The structure at the size that the network states, or else at the nearest one of whole cells."""
     net, size = subject.net, nearest_multiple(subject.size, USUAL_STRIDE)
     try:

@@ -47,7 +47,7 @@ class ModuleOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class OwnNetwork:
     """A network in evaluation mode, the paths of its blocks, and the square images that it is shown.
 
     ``size`` in pixels and the normalisation are those of its input; the sources say where each comes from.
@@ -78,7 +78,7 @@ class Subject:
         return torch.rand(3, height or self.size, width or self.size, generator=draw)
 
 
-def with_images(net: nn.Module, options: ModuleOptions) -> Subject:
+def with_images(net: nn.Module, options: ModuleOptions) -> OwnNetwork:
     """A network and its input images, from options, from its own configuration, or from defaults.
 
     timm's networks have all of it (``pretrained_cfg``), those of transformers the size (``config``). Raises
@@ -103,7 +103,7 @@ def with_images(net: nn.Module, options: ModuleOptions) -> Subject:
     (red, green, blue), (of_red, of_green, of_blue) = map(float, mean), map(float, std)
     normalisation = Normalisation((red, green, blue), (of_red, of_green, of_blue))
     of_colours = " and ".join(dict.fromkeys((sources["mean"], sources["std"])))
-    return Subject(net, size, normalisation, sources["image_size"], of_colours)
+    return OwnNetwork(net, size, normalisation, sources["image_size"], of_colours)
 
 
 def _configured(net: nn.Module) -> tuple[Mapping[str, Any], str]:

@@ -14,7 +14,7 @@ from layerboard.zoo.features.layers import with_batch_first
 from layerboard.zoo.own.module.blocks import path_of
 from layerboard.zoo.own.module.checks import require_own_features
 from layerboard.zoo.own.module.forward import in_brackets, streams_of
-from layerboard.zoo.own.module.options import ModuleOptions, Subject
+from layerboard.zoo.own.module.options import ModuleOptions, OwnNetwork
 
 LAYOUT_WORDS: Mapping[Layout, str] = {
     "tokens": "tokens [batch tokens dim]",
@@ -71,13 +71,13 @@ def _readings(shape: Sequence[int], size: int) -> list[Reading]:
 class Structure:
     """How to read the input of the first block of a network and the output of each."""
 
-    subject: Subject
+    subject: OwnNetwork
     readings: tuple[Reading, ...]
     final_norm: str  # its path; "" for none
     other_sizes: str  # why the network takes no images of other sizes; "" if it does
 
 
-def structure_of(subject: Subject, options: ModuleOptions) -> Structure:
+def structure_of(subject: OwnNetwork, options: ModuleOptions) -> Structure:
     """Read the shapes of a forward pass of noise, and check that features of an image are its own.
 
     Raises InputError if an activation is no square grid, if options say otherwise, or if blocks do not run in
@@ -112,7 +112,7 @@ def _no_grid(where: str, stream: Tensor, size: int) -> InputError:
     )
 
 
-def _first_reading(subject: Subject, streams: Sequence[Tensor], options: ModuleOptions) -> Reading:
+def _first_reading(subject: OwnNetwork, streams: Sequence[Tensor], options: ModuleOptions) -> Reading:
     """How to read the input of the first block: with the fewest prefix tokens, if nothing says more."""
     where = f"what enters the first block of {subject.name}"
     possible = _readings(streams[0].shape, subject.size)
@@ -154,7 +154,7 @@ def _with_constant_prefix(where: str, stream: Tensor, possible: Sequence[Reading
     return [reading for reading in possible if not constant or reading.prefix == len(constant)]
 
 
-def _final_norm(subject: Subject, stream: Tensor, found: str, options: ModuleOptions) -> str:
+def _final_norm(subject: OwnNetwork, stream: Tensor, found: str, options: ModuleOptions) -> str:
     """Path of the final norm, which is found if options name none; "" for none.
 
     Raises InputError unless the module takes the output of the last block and keeps its shape.
@@ -180,7 +180,7 @@ def _final_norm(subject: Subject, stream: Tensor, found: str, options: ModuleOpt
     return path
 
 
-def _require_own_features(subject: Subject, every: Sequence[Reading], norm: str) -> None:
+def _require_own_features(subject: OwnNetwork, every: Sequence[Reading], norm: str) -> None:
     """Raise InputError unless features of an image depend on nothing but the image."""
 
     def show(pixels: Tensor) -> dict[str, Tensor]:
@@ -197,7 +197,7 @@ def _require_own_features(subject: Subject, every: Sequence[Reading], norm: str)
     require_own_features(subject.name, show, subject.size)
 
 
-def _other_sizes(subject: Subject, every: Sequence[Reading], stride: int) -> str:
+def _other_sizes(subject: OwnNetwork, every: Sequence[Reading], stride: int) -> str:
     """Why the network takes images of one size only; "" if a larger non-square one gives the larger grid."""
     sides = (subject.size + stride, subject.size + 2 * stride)
     try:
