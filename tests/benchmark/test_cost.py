@@ -3,14 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-import layerboard
 from layerboard.benchmark.engines import choose as device
 from layerboard.benchmark.engines.choose import device_name
 from layerboard.benchmark.jobs import backbone_tasks, prepare
@@ -187,9 +185,3 @@ def test_a_processor_is_called_as_the_system_calls_it(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(device.Path, "read_text", gone)
     assert device_name(torch.device("cpu")).endswith(", 3 threads")
-
-
-@pytest.mark.parametrize("options", [{"tasks": "knn"}, {"vectors": 50}])
-def test_options_of_indexes_need_indexes(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="with index=True; add it or leave them out"):
-        layerboard.cost("mini-fs", **options)

@@ -210,8 +210,8 @@ def test_many_pictures_are_shown_in_fewer_cells(photos: Path, monkeypatch: pytes
 
 
 def test_a_backbone_of_one_size_keeps_it(photos: Path, tmp_path: Path) -> None:
-    positions = torch.nn.Parameter(torch.zeros(1, 8, 8, 8))
-    net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 8, 8), Added(positions), torch.nn.Conv2d(8, 8, 1))
+    positions = torch.nn.Parameter(torch.zeros(1, 12, 8, 8))
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 12, 8, 8), Added(positions), torch.nn.Conv2d(12, 12, 1))
     mine = layerboard.from_module(net, name="fixed", blocks=[net[1], net[2]], image_size=64, verbose=False)
     layerboard.look(photos, backbones=[mine, "mini-resnet"], layers="2", to=tmp_path / "own.html")
     said: list[str] = []

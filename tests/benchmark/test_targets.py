@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from layerboard.leaderboards.records.items import read_items
-from tests.benchmark.runs import answer, command, once, run
+from tests.benchmark.runs import answer, assert_same_records, command, once, run
 
 COUNT = 30
 
@@ -32,8 +32,12 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_image_is_shown_once_and_its_number_is_read_off(photos: Path, tmp_path: Path) -> None:
-    records, shown = once(tmp_path, "regress", images=[photos / "photos"], labels=photos / "numbers.csv")
+    options = {"images": [photos / "photos"], "labels": photos / "numbers.csv"}
+    records, shown = once(tmp_path, "regress", **options)
     assert [*shown.values()] == [COUNT]
+    again, shown = once(tmp_path, "regress", **options)
+    assert shown == {}
+    assert_same_records(again, records)
     assert records["split"].eq("5 folds (seed 0)").all()
     best = records[records["primary"]].groupby("backbone")["value"].max()
     assert (best > 95).all()

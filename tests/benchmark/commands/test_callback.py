@@ -272,21 +272,6 @@ def test_other_processes_score_nothing(follow: Any, monkeypatch: pytest.MonkeyPa
     assert (follow.board, follow.written) == (None, [])
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"every": 0}, "every= takes a whole number of at least 1; found 0"),
-        ({"backbones": "mini-dino"}, "takes its network from the training; leave out backbones="),
-        ({"tasks": "kn"}, "kn"),
-        ({"imges": "photos"}, r"Callback\(\) has no option 'imges'; did you mean images?"),
-        ({"log": "wandb"}, r"log= takes a function of a mapping, such as trainer.log; found 'wandb'"),
-    ],
-)
-def test_wrong_options_are_refused_before_the_training(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        layerboard.Callback(**options)
-
-
 def test_a_part_that_is_not_there_and_parameters_that_are_elsewhere(follow: Any) -> None:
     net = Classifier()
     follow._part = "backbone"

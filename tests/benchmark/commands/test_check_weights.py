@@ -6,7 +6,6 @@ import pytest
 
 import layerboard
 from layerboard.mini.checkpoints import WEIGHTS
-from layerboard.zoo.errors import InputError
 from layerboard.zoo.load import feature_fingerprint as fingerprints
 from layerboard.zoo.load.feature_fingerprint import require_same_features, stored_fingerprint
 from layerboard.zoo.registry.find import find
@@ -39,16 +38,3 @@ def test_a_new_fingerprint_is_written(tmp_path: Path, monkeypatch: pytest.Monkey
     given = layerboard.check(weights=[f"mini-dino={WEIGHTS / 'mini-dino'}"], output=tmp_path)
     assert given.frame["state"].tolist() == ["unknown"]
     assert len([*(tmp_path / "fingerprints").iterdir()]) == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"weights": "mini-zzz"}, "No backbone is called 'mini-zzz'"),
-        ({"weights": "random"}, "names no backbone with weights"),
-        ({"weights": "mini-fs", "images": "."}, "checks backbones; leave data= and images= out"),
-    ],
-)
-def test_wrong_usage(options: dict[str, str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        layerboard.check(**options)

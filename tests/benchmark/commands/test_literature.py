@@ -10,7 +10,6 @@ import layerboard
 from layerboard.leaderboards.published.literature import all_published
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import to_frame
-from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import command
 from tests.leaderboards.builder import layers
 
@@ -70,18 +69,3 @@ def test_a_licence_leaves_others_out() -> None:
     free = layerboard.recommend("knn", literature=True, licence="commercial", details=True).frame
     assert {"dinov2-g14", "dino-b16"} <= set(free["backbone"])
     assert not {"mae-b16", "dinov3-l16", "deit3-b16-384"} & set(free["backbone"])
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ({"max_ms": 3.0}, "literature= takes no max_ms=: that needs a run"),
-        ({"max_loss": 1.0}, "literature= takes no max_loss=: that needs a run"),
-        ({"backbones": ["dono-*"]}, "no backbone 'dono-*'"),
-        ({"tasks": ["anomaly"]}, "no published numbers of several networks fit"),
-    ],
-)
-def test_what_it_cannot_answer_is_said(words: dict[str, object], sentence: str) -> None:
-    with pytest.raises(InputError) as caught:
-        layerboard.recommend(literature=True, **words)
-    assert sentence in str(caught.value)
