@@ -24,6 +24,9 @@ from PIL import Image
 
 from layerboard.zoo.view import photos
 
+# facts of tasks explain their assertions, as test files do
+pytest.register_assert_rewrite("tests.tasks.cases", "tests.tasks.datasets.cases")
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)
 
