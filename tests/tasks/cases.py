@@ -436,8 +436,8 @@ class GridCase(ScoredCase):
             with pytest.raises(ValueError, match="images must be measured first"):
                 task.measure(task.source.groups[0], task.source.view)
 
-    def test_transforms_of_tokens_alone_are_taken(self, task: MeasuredTask) -> None:
-        assert "grids are never kept" in task.transform_refusal("int8")
+    def test_no_transform_is_taken(self, task: MeasuredTask) -> None:
+        assert "features as they are" in task.transform_refusal("int8")
 
 
 class AnalysisCase(TaskCase):

@@ -244,11 +244,6 @@ class DatasetCase:
         images[0].open()
         assert decoded[-1] == images[0].path
 
-    def test_a_pack_of_it_has_the_files_that_are_read(self, tmp_path: Path) -> None:
-        small = self.small(tmp_path)
-        found = [path for files in small.contents(tmp_path).values() for path in files]
-        assert sorted(found) == sorted(path for path in tmp_path.rglob("*") if path.is_file())
-
 
 class OwnDatasetCase(DatasetCase):
     """The same of a layout that the user's own images may have."""
