@@ -7,7 +7,7 @@ import pytest
 
 from layerboard.benchmark.commands.app import command_line, repeat_options
 from layerboard.tasks.framework.registry import find_tasks
-from tests.site import DOCS
+from workshop.site.pages import DOCS
 
 PAGE = DOCS / "explanation" / "claims.md"
 TEXT = PAGE.read_text(encoding="utf-8")

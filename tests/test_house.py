@@ -8,7 +8,7 @@ from pathlib import Path
 
 from layerboard.benchmark.commands.app import COMMANDS
 from layerboard.benchmark.forms.option import declared
-from tests import rooms
+from workshop.site import rooms
 
 # Only the owner raises these.
 BUDGETS = {
@@ -119,7 +119,7 @@ def test_variables_are_nouns() -> None:
 
 
 def test_the_architecture_page_has_every_room() -> None:
-    """``python -m tests.rooms`` writes them again."""
+    """``python -m workshop.site.rooms`` writes them again."""
     assert rooms.PAGE.read_text(encoding="utf-8") == rooms.page_text()
 
 

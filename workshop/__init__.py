@@ -1,1 +1,1 @@
-"""The workshop draws the mini suite's data, trains its backbones and measures speed; it is not installed."""
+"""What makes and measures, and is not installed: the mini suite, budgets of speed, simulations, the site."""

@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from tests import fakes
-from tests.site import DOCS, notebook
+from workshop.site.pages import DOCS, notebook
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Rooms and floors in docs/explanation/architecture.md: from import contracts and docstrings.
 
-``python -m tests.rooms`` writes them again.
+``python -m workshop.site.rooms`` writes them again.
 """
 
 import ast
@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "architecture.md"
 PACKAGES = ("benchmark", "leaderboards", "tasks", "zoo", "mini")
 BEGIN, END = "<!-- rooms -->\n", "<!-- end of rooms -->"

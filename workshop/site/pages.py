@@ -24,7 +24,7 @@ from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.tasks.framework.registry import TASKS, TaskEntry
 from layerboard.zoo.words import TASK_WORDS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS, BUILT = ROOT / "docs", ROOT / "build" / "docs"
 FUNCTIONS = [name for name in layerboard.__all__ if name not in ("InputError", "__version__")]
 METRICS = sorted((ROOT / "tasks" / "metrics").glob("[a-z]*.py"))
@@ -127,6 +127,7 @@ def command_page(command: Command[..., Any]) -> str:
 
 
 def file_of(command: Command[..., Any]) -> str:
+    """The name of a command's page."""
     return f"{command.name.replace(' ', '-')}.md"
 
 

@@ -1,7 +1,7 @@
-"""Pictures of the committed report and of `look` in README and docs: ``python -m tests.gallery`` draws them.
+"""Pictures of the committed report and of `look` in README and docs.
 
-Each carries a digest of the numbers that it shows, and a test says which are out of date: those are drawn
-again, or all with ``--all``. It takes Chromium.
+``python -m workshop.site.gallery`` draws them. Each carries a digest of the numbers that it shows, and a test
+says which are out of date: those are drawn again, or all with ``--all``. It takes Chromium.
 """
 
 import base64
@@ -27,7 +27,7 @@ from layerboard.mini.facts import MINI_VERSION
 from layerboard.mini.packs import packaged_data
 from layerboard.tasks.datasets.reading.files import read_bytes
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "gallery"
 REPORT = ROOT / "docs" / "mini-report.html"
 LOOKED = ("mini-dino", "mini-moco", "mini-mae")  # backbones of the picture of `look`

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from layerboard.leaderboards.report.packing import packed
-from tests import gallery
+from workshop.site import gallery
 
 
 def test_pictures_show_the_numbers_of_today() -> None:
-    assert not (names := gallery.outdated()), f"{names} are out of date: python -m tests.gallery"
+    assert not (names := gallery.outdated()), f"{names} are out of date: python -m workshop.site.gallery"
 
 
 def test_another_number_is_noticed_in_the_pictures_that_show_it(

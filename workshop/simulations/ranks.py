@@ -1,4 +1,4 @@
-"""Simulations of ranks and of what a sample resolves: a part of `tests.simulate_uncertainty`.
+"""Simulations of ranks and of what a sample resolves: a part of `workshop.simulations.uncertainty`.
 
 Real answers are those of k-NN on the handwritten digits that scikit-learn brings: five layers see the pixels
 with more and more noise, a sixth is the copy of one of them, so they are exactly equal, and the last adds
@@ -25,7 +25,7 @@ from layerboard.tasks.statistics.ranks import rank_ranges
 from layerboard.tasks.statistics.resolution import enough_units, smallest_difference
 from layerboard.tasks.statistics.uncertainty import differences
 from layerboard.tasks.statistics.weighted import Ratios
-from tests.simulate_best import hits_of
+from workshop.simulations.best import hits_of
 
 NOISES = (0.2, 0.3, 0.35, 0.4, 0.8)  # of the pixels, 0 to 1, that the layers see
 BANK = 897  # images that vote; the others are the population

@@ -13,7 +13,7 @@ import pytest
 import layerboard
 from layerboard.benchmark.commands.app import COMMANDS, command_line, repeat_options
 from layerboard.tasks.framework.registry import TASKS
-from tests.site import DOCS, ROOT, arranged, pages
+from workshop.site.pages import DOCS, ROOT, arranged, pages
 
 CALL = re.compile(r"^ *(layerboard .*)", flags=re.MULTILINE)
 BLOCK = re.compile(r"^```bash\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)

@@ -1,7 +1,7 @@
 """How often the interval of a held-out gain holds the gain of the candidates that halves of the data choose.
 
-    python -m tests.simulate_held_out              minutes on one core
-    python -m tests.simulate_held_out --quick      the same from few samples, seconds
+    python -m workshop.simulations.held_out              minutes on one core
+    python -m workshop.simulations.held_out --quick      the same from few samples, seconds
 
 Hits of candidates on the same images, correlated by 0.5, 0.9 or 0.97. The truth of a sample is the mean, over
 the splits, of the true difference of the two candidates that were chosen.

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from tests import simulate_uncertainty
+from workshop.simulations import uncertainty
 
 
 def numbers(lines, columns):
@@ -22,13 +22,13 @@ def within(limit, samples):
 
 
 def test_the_short_simulation_keeps_the_promises():
-    size = simulate_uncertainty.QUICK
-    tables = re.split(r"\n\n(?=\w)", "\n".join(simulate_uncertainty.report(size)))
+    size = uncertainty.QUICK
+    tables = re.split(r"\n\n(?=\w)", "\n".join(uncertainty.report(size)))
     columns = (
         len(size.shares),
         2,
-        len(simulate_uncertainty.AUROCS),
-        len(simulate_uncertainty.GOODNESS),
+        len(uncertainty.AUROCS),
+        len(uncertainty.GOODNESS),
         4,
         2,
         *[4] * 5,

@@ -1,17 +1,17 @@
 """How often intervals and confidence sets of the best keep their promise, in simulated data.
 
-    python -m tests.simulate_uncertainty              half an hour on one core
-    python -m tests.simulate_uncertainty --only rows    one of the parts
-    python -m tests.simulate_uncertainty --quick        the same tables from few samples, seconds
+    python -m workshop.simulations.uncertainty              half an hour on one core
+    python -m workshop.simulations.uncertainty --only rows    one of the parts
+    python -m workshop.simulations.uncertainty --quick        the same tables from few samples, seconds
 
 Prints Markdown: coverage of the intervals of hits, of means over few videos and groups of queries, of metrics
-of predictions, of few shots, and of few units and shared images (`tests.simulate_units`); whether layers of
-k-means differ that are equal; how often what is said of layers against the best one is wrong, what it finds,
-and what the cheapest layer loses that is said to lose at most two points. Items are hits where a normal
-number lies below a bound, which makes the share exact; numbers of the items of a cluster are correlated by
-0.3, and those of different layers of one item by 0.8. Shots and k-means see the 1,797 images of handwritten
-digits that scikit-learn brings, with noise of each layer's own; so do
-probes that are fitted in folds (`tests.simulate_folds`).
+of predictions, of few shots, and of few units and shared images (`workshop.simulations.units`); whether
+layers of k-means differ that are equal; how often what is said of layers against the best one is wrong, what
+it finds, and what the cheapest layer loses that is said to lose at most two points. Items are hits where a
+normal number lies below a bound, which makes the share exact; numbers of the items of a cluster are
+correlated by 0.3, and those of different layers of one item by 0.8. Shots and k-means see the 1,797 images of
+handwritten digits that scikit-learn brings, with noise of each layer's own; so do probes that are fitted in
+folds (`workshop.simulations.folds`).
 """
 
 import argparse
@@ -41,7 +41,7 @@ from layerboard.tasks.statistics.linearised import placements
 from layerboard.tasks.statistics.mcb import compare_with_best
 from layerboard.tasks.statistics.uncertainty import differences, intervals
 from layerboard.tasks.statistics.weighted import Index, Partitions, Ratios, Trials
-from tests import simulate_best, simulate_folds, simulate_ranks, simulate_units
+from workshop.simulations import best, folds, ranks, units
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
@@ -84,7 +84,7 @@ class Size:
     """How much is simulated."""
 
     samples: int  # of a cell of coverage
-    units: int  # samples of a cell of `tests.simulate_units`
+    units: int  # samples of a cell of `workshop.simulations.units`
     few: int  # samples of a cell of k-means and of the cheapest layer
     layers: int  # samples of a cell of layers that are compared with the best
     many_layers: int  # the same of more than 12 layers
@@ -98,7 +98,7 @@ class Size:
     predicted: tuple[int, ...]  # images whose numbers, labels, confidence or things are predicted
     shots: tuple[tuple[float, int], ...]  # noise and number of shots
     folds: int  # samples of a cell of probes that are fitted in folds
-    fitted: tuple[simulate_folds.Cell, ...]  # what they predict
+    fitted: tuple[folds.Cell, ...]  # what they predict
 
 
 FULL = Size(
@@ -117,7 +117,7 @@ FULL = Size(
     predicted=(20, 50, 200),
     shots=tuple((noise, shots) for noise in NOISES for shots in SHOTS),
     folds=1_000,
-    fitted=simulate_folds.CELLS,
+    fitted=folds.CELLS,
 )
 QUICK = Size(
     samples=20,
@@ -135,7 +135,7 @@ QUICK = Size(
     predicted=(50,),
     shots=((NOISES[-1], SHOTS[0]),),
     folds=4,
-    fitted=(simulate_folds.Cell("a number", 20), simulate_folds.Cell("2 labels", 50)),
+    fitted=(folds.Cell("a number", 20), folds.Cell("2 labels", 50)),
 )
 
 
@@ -347,12 +347,12 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[
 def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
     """The tables of some parts, line by line."""
     yield from _coverages(size, parts)
-    for title, head, rows in simulate_units.tables(size.units, size.units < FULL.units, parts):
+    for title, head, rows in units.tables(size.units, size.units < FULL.units, parts):
         yield f"{title}, in percent ({size.units:,} samples a cell):\n"
         yield from table(head, rows)
     yield from _choices(size, parts)
     if "order" in parts:
-        for title, heads, rows in simulate_ranks.report(size.ordered, size.items, _drawn):
+        for title, heads, rows in ranks.report(size.ordered, size.items, _drawn):
             yield f"{title}\n"
             yield from table(heads, rows)
 
@@ -400,8 +400,8 @@ def _coverages(size: Size, parts: Sequence[Part]) -> Iterator[str]:
         yield from table(["metric", "images", *(f"{good:g}" for good in GOODNESS)], rows)
     if "folds" in parts:
         yield f"Probes fitted in folds, in percent ({size.folds:,} samples a cell):\n"
-        rows = [row for cell in size.fitted for row in simulate_folds.of_cell(size.folds, cell)]
-        yield from table(simulate_folds.HEAD, rows)
+        rows = [row for cell in size.fitted for row in folds.of_cell(size.folds, cell)]
+        yield from table(folds.HEAD, rows)
     if "shots" in parts:
         yield f"Few shots, three draws, {TESTED} test images, in percent ({size.samples:,} samples a cell):\n"
         rows = [[shots, f"{noise:g}", *of_shots(size.samples, shots, noise)] for noise, shots in size.shots]
@@ -423,17 +423,15 @@ def _choices(size: Size, parts: Sequence[Part]) -> Iterator[str]:
         yield "Statements on layers, in percent of the samples:\n"
         head = ["layers", "n", "samples", "best lost", "some loss larger", "of one layer", "of the highest"]
         head += ["a given equal one lost", "5 to 10 points worse, told apart"]
-        yield from table(
-            head, simulate_best.best_rows(size.best, size.layers, size.many_layers, mini=size is FULL)
-        )
+        yield from table(head, best.best_rows(size.best, size.layers, size.many_layers, mini=size is FULL))
     if "groups" in parts:
         yield f"Equally good backbones, in percent of the samples ({size.layers:,} a cell):\n"
         head = ["layers", "n", "interval misses", "first is called higher", "second is"]
-        yield from table(head, simulate_best.group_rows(size.best, size.layers))
+        yield from table(head, best.group_rows(size.best, size.layers))
     if "cheapest" in parts:
         yield f"The cheapest layer that loses at most 2 points ({size.few:,} samples a cell):\n"
         head = ["layers", "n", "there is one, %", "it loses more than said, %", "it loses, points"]
-        yield from table(head, simulate_best.cheapest_rows(size.losing, size.few))
+        yield from table(head, best.cheapest_rows(size.losing, size.few))
 
 
 def main() -> None:

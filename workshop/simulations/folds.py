@@ -1,6 +1,6 @@
 """How often intervals of scores of probes that are fitted in folds hold the expected score of new data.
 
-A part of `tests.simulate_uncertainty`. Every sample draws images with replacement from scikit-learn's
+A part of `workshop.simulations.uncertainty`. Every sample draws images with replacement from scikit-learn's
 handwritten digits, with noise of their own, and runs the tasks `regress` and `multilabel` on the features of
 four layers: a random network, its next block, and another random network that sees each image through noise,
 twice. These last two are equally good. What is expected is the mean score of all samples of a cell.

@@ -1,7 +1,7 @@
 """Coverage of intervals where units are few, share images, or are also neighbours of each other.
 
-Part of `tests.simulate_uncertainty`. Every sample draws new images, videos, things, or pairs of images; both
-layers are equally good, since the noise of each is drawn alike.
+Part of `workshop.simulations.uncertainty`. Every sample draws new images, videos, things, or pairs of images;
+both layers are equally good, since the noise of each is drawn alike.
 """
 
 from collections.abc import Callable, Iterator, Sequence
