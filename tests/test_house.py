@@ -18,7 +18,7 @@ BUDGETS = {
     "options of all commands": 160,
     "commands": 15,
 }
-STILL = {"lines of the product": 61_450, "lines of its code": 37_600, "lines of tests": 63_650}
+STILL = {"lines of the product": 61_450, "lines of its code": 37_600, "lines of tests": 61_600}
 """What is above its budget today: these fall with every change, and go where the budget is reached."""
 
 ROOT = Path(__file__).parents[1]

@@ -82,7 +82,7 @@ def hits_of(answers: Mask | Floats) -> Ratios:
     images, layers = answers.shape
     nothing = np.zeros(images, np.int64)
     trials = Trials(np.ones(images), np.full(layers, 100.0))
-    return Ratios(100.0 * answers, np.ones(images), nothing, nothing, trials)
+    return Ratios(np.asarray(100.0 * answers, np.float64), np.ones(images), nothing, nothing, trials)
 
 
 def of_best(population: Mask, count: int, samples: int) -> list[float]:
@@ -107,8 +107,8 @@ def of_best(population: Mask, count: int, samples: int) -> list[float]:
         some += bool(more.any())
         picked += bool(more[np.argmax(answers.mean(axis=0))])
         wrong, apart = wrong + more, apart + ~compared.maybe
-    found = float(apart[worse].mean()) if worse.any() else float("nan")
-    times = (lost, some, float(wrong.max()), picked, float(apart[equal].mean()), found)
+    noticed = float(apart[worse].mean()) if worse.any() else float("nan")
+    times = (lost, some, float(wrong.max()), picked, float(apart[equal].mean()), noticed)
     return [time / samples for time in times]
 
 
@@ -152,7 +152,7 @@ def of_cheapest(population: Mask, count: int, samples: int, most: float = 2.0) -
 
 def populations(*, mini: bool) -> Iterator[tuple[str, Mask]]:
     """What populations are and their answers; with or without those of the mini suite."""
-    falling = np.linspace(0, 0.11, DEPTH)
+    falling = np.linspace(0, 0.11, DEPTH).tolist()
     if mini:
         yield "12 layers of mini-dino", mini_answers("mini-dino")
         yield "36 layers of three mini backbones", mini_answers("mini-dino", "mini-fs", "mini-clip")
@@ -172,7 +172,7 @@ def populations(*, mini: bool) -> Iterator[tuple[str, Mask]]:
     }.items()
 
 
-def best_rows(counts: Sequence[int], samples: int, fewer: int, *, mini: bool) -> Iterator[Row]:
+def best_layer_rows(counts: Sequence[int], samples: int, fewer: int, *, mini: bool) -> Iterator[Row]:
     """Rows of `of_best`; populations of many layers have ``fewer`` samples."""
     for name, population in populations(mini=mini):
         few = fewer if population.shape[1] > DEPTH else samples

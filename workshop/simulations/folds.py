@@ -26,7 +26,7 @@ SHOWN = ("R2", "rho", "MAE", "macro AP", "macro AUROC", "macro AP k-NN", "macro 
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class FittedCell:
     """What is predicted, of how many images."""
 
     what: str
@@ -34,12 +34,12 @@ class Cell:
 
 
 CELLS = (
-    *(Cell(what, count) for what in ("a number", "prices") for count in (20, 50, 200)),
-    *(Cell("a number, groups of four", count) for count in (80, 400)),
-    *(Cell("2 labels", count) for count in (50, 200)),
-    *(Cell("7 labels", count) for count in (50, 200)),
-    Cell("10 classes", 200),
-    *(Cell("2 rare labels", count) for count in (200, 400)),
+    *(FittedCell(what, count) for what in ("a number", "prices") for count in (20, 50, 200)),
+    *(FittedCell("a number, groups of four", count) for count in (80, 400)),
+    *(FittedCell("2 labels", count) for count in (50, 200)),
+    *(FittedCell("7 labels", count) for count in (50, 200)),
+    FittedCell("10 classes", 200),
+    *(FittedCell("2 rare labels", count) for count in (200, 400)),
 )
 PIXELS, DIGITS = load_digits(return_X_y=True)
 PIXELS = PIXELS / 16
@@ -90,7 +90,7 @@ def layers(random: np.random.Generator, pixels: Floats) -> list[Floats]:
     return [block, bent(block @ second) + 0.3 * block, *(bent(each @ other - shift) for each in seen)]
 
 
-def sample(random: np.random.Generator, cell: Cell) -> list[Items]:
+def sample(random: np.random.Generator, cell: FittedCell) -> list[Items]:
     """Items of the four layers, for new images."""
     grouped = "groups" in cell.what
     while True:
@@ -122,7 +122,7 @@ def sample(random: np.random.Generator, cell: Cell) -> list[Items]:
             return items
 
 
-def of_cell(samples: int, cell: Cell) -> Iterator[list[object]]:
+def of_cell(samples: int, cell: FittedCell) -> Iterator[list[object]]:
     """For each metric: its mean, how often intervals hold it, those of differences, and equal layers differ.
 
     Of the layers, and of their pairs, that which is held least often counts.

@@ -28,7 +28,9 @@ CASES: Mapping[str, tuple[Sequence[float], Sequence[float]]] = {
 IMAGES, CORRELATIONS = (40, 150, 600), (0.5, 0.9, 0.97)
 
 
-def drawn(random: np.random.Generator, images: int, shares: Sequence[float], correlation: float) -> Floats:
+def correlated_hits(
+    random: np.random.Generator, images: int, shares: Sequence[float], correlation: float
+) -> Floats:
     """Hits in percent, [images candidates]."""
     easy, own = random.normal(size=(images, 1)), random.normal(size=(images, len(shares)))
     height = np.sqrt(correlation) * easy + np.sqrt(1 - correlation) * own
@@ -51,7 +53,7 @@ def gain_and_truth(hits: Floats, shares: Sequence[float], first: int) -> tuple[H
     return gain, float(np.mean(chosen))
 
 
-def report(samples: int) -> Iterator[str]:
+def gain_table(samples: int) -> Iterator[str]:
     """Lines of a table in Markdown."""
     yield "| candidates | correlation | " + " | ".join(f"{images} images" for images in IMAGES) + " |"
     yield "|---" * (2 + len(IMAGES)) + "|"
@@ -61,7 +63,7 @@ def report(samples: int) -> Iterator[str]:
             for images in IMAGES:
                 random, held = np.random.default_rng(images), 0
                 for _ in range(samples):
-                    hits = drawn(random, images, [*first, *others], correlation)
+                    hits = correlated_hits(random, images, [*first, *others], correlation)
                     gain, truth = gain_and_truth(hits, [*first, *others], len(first))
                     held += gain.low <= truth <= gain.high
                 cells.append(f"{100 * held / samples:.1f}")
@@ -71,5 +73,5 @@ def report(samples: int) -> Iterator[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    for line in report(5 if parser.parse_args().quick else 300):
+    for line in gain_table(5 if parser.parse_args().quick else 300):
         print(line, flush=True)

@@ -66,7 +66,7 @@ def population() -> Floats:
     return np.stack([*right, right[2], nested], axis=1).astype(np.float64)
 
 
-def drawn(random: np.random.Generator, count: int) -> Ratios:
+def drawn_hits(random: np.random.Generator, count: int) -> Ratios:
     """Hits of so many images of the population."""
     answers = population()
     return hits_of(answers[random.integers(len(answers), size=count)])
@@ -80,9 +80,9 @@ def of_ranges(
     better, worse = ((best[:, None] < best).sum(axis=1), (best[:, None] > best).sum(axis=1))
     held, shown = 0, 0.0
     for seed in range(samples):
-        found = rank_ranges(draw(np.random.default_rng((seed, len(owner)))), owner, seed, DRAWS)
-        assert found is not None
-        first, last = found.T
+        ranges = rank_ranges(draw(np.random.default_rng((seed, len(owner)))), owner, seed, DRAWS)
+        assert ranges is not None
+        first, last = ranges.T
         held += bool(((first <= 1 + better) & (last >= len(best) - worse)).all())
         shown += float((first - 1).sum() / max(1, better.sum()))
     return [held / samples, shown / samples]
@@ -116,13 +116,13 @@ def of_enough(samples: int, hits: Hits, count: int, points: float) -> list[float
     for seed in range(samples):
         paired = differences(hits(np.random.default_rng((seed, count)), count, shares), 1)
         half = float(paired.high[0] - paired.low[0]) / 2
-        found = enough_units(float(paired.value[0]), half / 1.96, count)
-        held += found.least <= true <= found.most
-        ratios.append(found.units / true)
+        enough = enough_units(float(paired.value[0]), half / 1.96, count)
+        held += enough.least <= true <= enough.most
+        ratios.append(enough.units / true)
     return [held / samples, float(np.median(ratios))]
 
 
-def report(
+def rank_tables(
     samples: int, counts: Sequence[int], hits: Hits
 ) -> Iterator[tuple[str, list[object], list[list[object]]]]:
     """A title, heads and rows of each table."""
@@ -132,11 +132,11 @@ def report(
             owner = [number for number, each in enumerate(layers) for _ in each]
             flat = [share for each in layers for share in each]
             draw = partial(hits, count=count, shares=flat)
-            found = of_ranges(samples, draw, np.array(flat), owner)
-            rows.append([name, count, found[0], found[1] if max(flat) > min(flat) else ""])
+            cell = of_ranges(samples, draw, np.array(flat), owner)
+            rows.append([name, count, cell[0], cell[1] if max(flat) > min(flat) else ""])
         truth = population().mean(axis=0)
-        found = of_ranges(samples, partial(drawn, count=count), truth, range(len(truth)))
-        rows.append([DIGITS, count, *found])
+        cell = of_ranges(samples, partial(drawn_hits, count=count), truth, range(len(truth)))
+        rows.append([DIGITS, count, *cell])
     yield (
         f"Ranges of ranks ({samples:,} samples a cell):",
         ["layers", "n", "all covered", "orders shown"],
@@ -144,17 +144,18 @@ def report(
     )
     rows = []
     for count in counts:
-        for layers in (2, 12):
-            equal = [hits(np.random.default_rng(seed), count, [0.7] * layers) for seed in range(5)]
+        for width in (2, 12):
+            equal = [hits(np.random.default_rng(seed), count, [0.7] * width) for seed in range(5)]
             smallest = float(np.mean([smallest_difference(each) for each in equal]))
-            shares = [0.7] + [0.7 - smallest] * (layers - 1)
+            shares = [0.7] + [0.7 - smallest] * (width - 1)
             shown = of_resolution(samples, partial(hits, count=count, shares=shares))
-            rows.append([layers, count, f"{100 * smallest:.1f}", shown])
+            rows.append([width, count, f"{100 * smallest:.1f}", shown])
     heads: list[object] = ["layers", "n", "smallest difference, points", "shown"]
     yield f"A layer that is worse by the smallest difference ({samples:,} samples a cell):", heads, rows
-    rows = [
-        [points, count, *of_enough(samples, hits, count, points)] for count in counts for points in (2.0, 5.0)
-    ]
-    rows = [[f"{points:g}", count, held, f"{ratio:.1f}"] for points, count, held, ratio in rows]
+    rows = []
+    for count in counts:
+        for points in (2.0, 5.0):
+            held, ratio = of_enough(samples, hits, count, points)
+            rows.append([f"{points:g}", count, held, f"{ratio:.1f}"])
     heads = ["points", "n", "ranges that hold the true number", "median of the estimates over it"]
     yield f"About how many images show a difference ({samples:,} samples a cell):", heads, rows

@@ -42,6 +42,7 @@ from layerboard.tasks.statistics.mcb import compare_with_best
 from layerboard.tasks.statistics.uncertainty import differences, intervals
 from layerboard.tasks.statistics.weighted import Index, Partitions, Ratios, Trials
 from workshop.simulations import best, folds, ranks, units
+from workshop.simulations.folds import FittedCell
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
@@ -98,7 +99,7 @@ class Size:
     predicted: tuple[int, ...]  # images whose numbers, labels, confidence or things are predicted
     shots: tuple[tuple[float, int], ...]  # noise and number of shots
     folds: int  # samples of a cell of probes that are fitted in folds
-    fitted: tuple[folds.Cell, ...]  # what they predict
+    fitted: tuple[FittedCell, ...]  # what they predict
 
 
 FULL = Size(
@@ -135,7 +136,7 @@ QUICK = Size(
     predicted=(50,),
     shots=((NOISES[-1], SHOTS[0]),),
     folds=4,
-    fitted=(folds.Cell("a number", 20), folds.Cell("2 labels", 50)),
+    fitted=(FittedCell("a number", 20), FittedCell("2 labels", 50)),
 )
 
 
@@ -214,8 +215,8 @@ def clusterings(random: np.random.Generator, count: int, *, same: bool = False) 
         kmeans_starts(layer, 10, seed=int(random.integers(2**31)), n_init=10)
         for layer in layers * (OWN if same else 1)
     ]
-    place = np.arange(count)
-    return Partitions(labels[rows], np.stack(starts), ("purity",), place, np.zeros(count, np.int64))
+    images = np.arange(count)
+    return Partitions(labels[rows], np.stack(starts), ("purity",), images, np.zeros(count, np.int64))
 
 
 def coverage(size: Size, kind: Kind, count: int, share: float) -> float:
@@ -338,13 +339,13 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[
     for row in rows:
         yield (
             "| "
-            + " | ".join(f"{100 * one:.1f}" if isinstance(one, float) else str(one) for one in row)
+            + " | ".join(f"{100 * cell:.1f}" if isinstance(cell, float) else str(cell) for cell in row)
             + " |"
         )
     yield ""
 
 
-def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
+def promises(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
     """The tables of some parts, line by line."""
     yield from _coverages(size, parts)
     for title, head, rows in units.tables(size.units, size.units < FULL.units, parts):
@@ -352,7 +353,7 @@ def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
         yield from table(head, rows)
     yield from _choices(size, parts)
     if "order" in parts:
-        for title, heads, rows in ranks.report(size.ordered, size.items, _drawn):
+        for title, heads, rows in ranks.rank_tables(size.ordered, size.items, _drawn):
             yield f"{title}\n"
             yield from table(heads, rows)
 
@@ -423,7 +424,9 @@ def _choices(size: Size, parts: Sequence[Part]) -> Iterator[str]:
         yield "Statements on layers, in percent of the samples:\n"
         head = ["layers", "n", "samples", "best lost", "some loss larger", "of one layer", "of the highest"]
         head += ["a given equal one lost", "5 to 10 points worse, told apart"]
-        yield from table(head, best.best_rows(size.best, size.layers, size.many_layers, mini=size is FULL))
+        yield from table(
+            head, best.best_layer_rows(size.best, size.layers, size.many_layers, mini=size is FULL)
+        )
     if "groups" in parts:
         yield f"Equally good backbones, in percent of the samples ({size.layers:,} a cell):\n"
         head = ["layers", "n", "interval misses", "first is called higher", "second is"]
@@ -440,7 +443,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few samples, in seconds")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some of the parts")
     given = parser.parse_args()
-    for line in report(QUICK if given.quick else FULL, given.only):
+    for line in promises(QUICK if given.quick else FULL, given.only):
         print(line, flush=True)
 
 

@@ -5,7 +5,7 @@ both layers are equally good, since the noise of each is drawn alike.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from layerboard.tasks.retrieval.instances import retrieve_instances
 from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram
 from layerboard.tasks.statistics import linearised
 
+Cell = TypeVar("Cell")
 Part = Literal["queries", "masks", "pairs", "neighbours", "defects", "alignment"]
 Layers = list[Items]  # of two layers that are equally good
 NORMAL = 1.959964
@@ -57,8 +58,8 @@ def things(random: np.random.Generator, count: int, good: float) -> Layers:
     nothing, columns = np.full(len(names), ""), []
     for _ in range(2):
         features = np.concatenate([own + SHARED * noise + OWN * random.normal(size=noise.shape), others])
-        _, found = retrieve_instances(features.astype(np.float32), names, nothing, nothing)
-        columns.append({"mAP": 100 * found.average_precision, "R-precision": 100 * found.r_precision})
+        _, rankings = retrieve_instances(features.astype(np.float32), names, nothing, nothing)
+        columns.append({"mAP": 100 * rankings.average_precision, "R-precision": 100 * rankings.r_precision})
     return _items("queries", columns, "items", [*thing])
 
 
@@ -96,7 +97,7 @@ def masks(random: np.random.Generator, count: int, good: float, classes: int, mo
         columns.append(values | {f"union {name}": union[:, name] for name in range(classes)})
     made = _items("images", columns, "classes", range(count))
     statistics = {"mIoU": Statistic("inter/union", "classes")}
-    return [Items(one.unit, one.keys, one.clusters, one.strata, one.values, statistics) for one in made]
+    return [Items(each.unit, each.keys, each.clusters, each.strata, each.values, statistics) for each in made]
 
 
 # ---- pairs that share images ------------------------------------------------------------------------
@@ -187,14 +188,14 @@ def alignment(random: np.random.Generator, count: int, batch: int, alike: float)
 # ---- tables -----------------------------------------------------------------------------------------
 
 
-def of_items(samples: int, draw: Callable[[np.random.Generator], Layers]) -> Iterator[list[object]]:
+def of_items(samples: int, draw: Callable[..., Layers], *cell: float) -> Iterator[list[object]]:
     """For each metric: coverage, mean half width, shares of ends outside and of equal layers that differ."""
-    every = [draw(np.random.default_rng(seed)) for seed in range(samples)]
+    every = [draw(np.random.default_rng(seed), *cell) for seed in range(samples)]
     for metric in every[0][0].statistics:
         expected = np.mean([score_of(layers[0], metric) for layers in every])
         low, high = np.array([intervals_of(layers[:1])[metric][0] for layers in every]).T
         paired = [paired_differences(layers, metric) for layers in every]
-        differ = [one is not None and one.p[1] < 0.05 for one in paired]
+        differ = [each is not None and each.p[1] < 0.05 for each in paired]
         held, out = (low <= expected) & (expected <= high), (low < 0) | (high > 100)
         half = f"{np.mean(high - low) / 2:.1f}"
         yield [metric, f"{expected:.0f}", float(held.mean()), half, float(out.mean()), float(np.mean(differ))]
@@ -221,64 +222,55 @@ def tables(
     samples: int, quick: bool, parts: Sequence[str]
 ) -> Iterator[tuple[str, list[str], list[list[object]]]]:
     """Title, head and rows of each of these parts."""
-    taken = slice(0, 1) if quick else slice(None)
+
+    def taken(cells: Sequence[Cell]) -> Sequence[Cell]:
+        return cells[:1] if quick else cells
+
     ends = ["metric", "expected", "covered", "half width", "ends outside", "equal layers differ"]
     if "queries" in parts:
-        cells = [*QUERIES[taken], *VIDEOS[taken]]
+        cells = [*taken(QUERIES), *taken(VIDEOS)]
         rows = [
             [f"{count} {name}", *row]
             for name, make, count, good in cells
-            for row in of_items(samples, lambda random, m=make, n=count, g=good: m(random, n, g))  # type: ignore[misc]
+            for row in of_items(samples, make, count, good)
         ]
         yield "Queries of few things, objects of few videos", ["sampled", *ends], rows
     if "masks" in parts:
         rows = [
             [count, f"{classes}, 1 to {most} an image", *row]
-            for classes, most in SEGMENTED[taken]
+            for classes, most in taken(SEGMENTED)
             for count in (5, 10, 20)
-            for row in of_items(
-                samples,
-                lambda random, n=count, c=classes, m=most: masks(random, n, 0.6, c, m),  # type: ignore[misc]
-            )
+            for row in of_items(samples, masks, count, 0.6, classes, most)
         ]
         yield "Mean IoU of few images", ["images", "classes", *ends], rows
     if "pairs" in parts:
         rows = [
             [count, categories, f"{100 * share:g} %", *row]
-            for count, categories in IMAGES[taken]
-            for share in (0.0, 0.01, 0.025, 0.05)[taken]
-            for row in of_items(
-                samples,
-                lambda random, n=count, c=categories, s=share: pairs(random, n, c, s),  # type: ignore[misc]
-            )
+            for count, categories in taken(IMAGES)
+            for share in taken((0.0, 0.01, 0.025, 0.05))
+            for row in of_items(samples, pairs, count, categories, share)
         ]
         yield "All ordered pairs of images", ["images", "categories", "variance of an image", *ends], rows
     if "neighbours" in parts:
         rows = [
             [f"{classes} classes x {per}" + (f" patients x {each}" if each > 1 else ""), *row]
-            for per, classes, each in VOTERS[taken]
-            for good in (0.4, 0.7, 1.0)[taken]
-            for row in of_items(
-                samples,
-                lambda random, p=per, c=classes, e=each, g=good: voters(random, p, c, e, g),  # type: ignore[misc]
-            )
+            for per, classes, each in taken(VOTERS)
+            for good in taken((0.4, 0.7, 1.0))
+            for row in of_items(samples, voters, per, classes, each, good)
         ]
         yield "Leave-one-out 20-NN", ["images", *ends], rows
     if "defects" in parts:
         rows = [
             [good, bad, *row]
-            for good, bad in KINDS[taken]
-            for auroc in (0.7, 0.9, 0.97)[taken]
-            for row in of_items(
-                samples,
-                lambda random, g=good, b=bad, a=auroc: defects(random, g, b, a),  # type: ignore[misc]
-            )
+            for good, bad in taken(KINDS)
+            for auroc in taken((0.7, 0.9, 0.97))
+            for row in of_items(samples, defects, good, bad, auroc)
         ]
         yield "Few defects", ["good", "defective", *ends], rows
     if "alignment" in parts:
         rows = [
             [count, batch, *of_alignment(samples, count, batch, alike)]
-            for count, batch in ((64, 64), (128, 32), (500, 125))[taken]
+            for count, batch in taken(((64, 64), (128, 32), (500, 125)))
             for alike in (0.2, 0.5, 0.9)
         ]
         yield "CKA", ["images", "of a batch", "expected", "covered", "half width"], rows

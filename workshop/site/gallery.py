@@ -48,9 +48,9 @@ Tab = Any  # a page of playwright, which is not installed for every test
 
 def of_report(*frames: str) -> str:
     """Digest of some frames of the committed report."""
-    found = re.search(r'<script type="text/plain" id="data">(.*?)</script>', REPORT.read_text("utf-8"), re.S)
-    assert found
-    numbers = json.loads(gzip.decompress(base64.b64decode(found[1])))["frames"]
+    data = re.search(r'<script type="text/plain" id="data">(.*?)</script>', REPORT.read_text("utf-8"), re.S)
+    assert data
+    numbers = json.loads(gzip.decompress(base64.b64decode(data[1])))["frames"]
     return _digest(json.dumps([numbers[name] for name in frames]))
 
 

@@ -150,8 +150,8 @@ def function(name: str) -> str:
     """A public function or class: how it is called, its documentation, and a table of its options."""
     called = getattr(layerboard, name)
     signature = inspect.signature(called)
-    told = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
-    call = f"layerboard.{name}{signature.replace(parameters=told, return_annotation=signature.empty)}"
+    parameters = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    call = f"layerboard.{name}{signature.replace(parameters=parameters, return_annotation=signature.empty)}"
     said, _, listed = (inspect.getdoc(called) or "").partition("\n\nOptions:\n")
     said = said.replace("\n\nRaises:\n    layerboard.InputError:", "\n\nRaises `layerboard.InputError`:")
     said = re.sub(
@@ -208,12 +208,17 @@ def metrics() -> str:
 
 def notebook(text: str) -> str:
     """A tutorial as a notebook: its blocks of Python and of commands are cells that run."""
-    cells = []
+    cells: list[dict[str, Any]] = []
     for index, part in enumerate(FENCE.split(text)):
         block = re.fullmatch(r"```(bash|python)\n(.*?)\n?```", part, flags=re.DOTALL)
         if block:
             code = block[2] if block[1] == "python" else re.sub(r"^", "!", block[2], flags=re.MULTILINE)
-            run = {"cell_type": "code", "execution_count": None, "outputs": [], "source": code}
+            run: dict[str, Any] = {
+                "cell_type": "code",
+                "execution_count": None,
+                "outputs": [],
+                "source": code,
+            }
             cells.append({"id": f"cell-{index}", "metadata": {}, **run})
         elif part.strip():
             cells.append(
@@ -245,11 +250,11 @@ def pages() -> Iterator[tuple[Path, str | Path]]:
     yield folder / "SUMMARY.md", f"- [All commands](index.md)\n{rows}"
 
 
-def main() -> None:
+def lay_out() -> None:
     """Write all pages anew."""
     shutil.rmtree(BUILT, ignore_errors=True)
-    for place, content in pages():
-        path = BUILT / place
+    for address, content in pages():
+        path = BUILT / address
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, str):
             path.write_text(content, encoding="utf-8")
@@ -266,8 +271,8 @@ def arranged(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     public: list[dict[str, Any]] = []
     code: dict[str, dict[str, Any]] = {}  # by the place of the module or class
     for item in items:
-        page, _, place = item["location"].partition("#")
-        if page not in CODE or not place.startswith("layerboard."):
+        page, _, anchor = item["location"].partition("#")
+        if page not in CODE or not anchor.startswith("layerboard."):
             words = also_called(item)
             public.append(item | {"text": f"{item['text']}<p>{words}</p>" if words else item["text"]})
         elif above := next((each for each in code if item["location"].startswith(f"{each}.")), ""):
@@ -318,10 +323,10 @@ KEYWORDS = {
 
 def also_called(item: dict[str, Any]) -> str:
     """Further words for what an entry of the search speaks of."""
-    page, _, place = item["location"].partition("#")
+    page, _, anchor = item["location"].partition("#")
     text = f"{item['title']} {item['text']}".lower()
     words = [other for spelling, other in SPELLINGS.items() if spelling in text]
-    words += [KEYWORDS[page]] if page in KEYWORDS and not place else []
+    words += [KEYWORDS[page]] if page in KEYWORDS and not anchor else []
     if page == "reference/tasks.html":
         words += [FIELD.get(word, word) for word, names in TASK_WORDS.items() if item["title"] in names]
     return ", ".join(words)
@@ -346,7 +351,7 @@ FIELD = {
 
 def check_search(items: Iterable[dict[str, Any]]) -> None:
     """A search finds every command, function, task and metric under its name; else SystemExit says which."""
-    found = {(item["location"].partition("#")[0], item["title"]) for item in items}
+    entries = {(item["location"].partition("#")[0], item["title"]) for item in items}
     folder = "reference/commands"
     names = {(f"{folder}/{Path(file_of(each)).stem}.html", f"layerboard {each.name}") for each in COMMANDS}
     names |= {("reference/python.html", name) for name in FUNCTIONS}
@@ -355,7 +360,7 @@ def check_search(items: Iterable[dict[str, Any]]) -> None:
     modules = {path.stem for path in METRICS if f"<code>{path.stem}</code>" not in code}
     described = "".join(item["text"] for item in items if "reference/tasks.html#" in item["location"])
     metrics = {name for task in TASKS for name in task.metrics if html.escape(name) not in described}
-    if missing := sorted(map(str, [*(names - found), *modules, *metrics])):
+    if missing := sorted(map(str, [*(names - entries), *modules, *metrics])):
         raise SystemExit(f"a search does not find {', '.join(missing)}")
 
 
@@ -367,7 +372,7 @@ def check_links() -> None:
         raise SystemExit(f"links without words are in {', '.join(page.name for page in empty)}")
 
 
-def finish() -> None:
+def check_built() -> None:
     """Arrange the search of the built site, and check it and the links."""
     path = ROOT / "build" / "site" / "search.json"
     index = json.loads(path.read_text(encoding="utf-8"))
@@ -378,4 +383,4 @@ def finish() -> None:
 
 
 if __name__ == "__main__":
-    finish() if sys.argv[1:] == ["--built"] else main()
+    check_built() if sys.argv[1:] == ["--built"] else lay_out()

@@ -23,7 +23,7 @@ def within(limit, samples):
 
 def test_the_short_simulation_keeps_the_promises():
     size = uncertainty.QUICK
-    tables = re.split(r"\n\n(?=\w)", "\n".join(uncertainty.report(size)))
+    tables = re.split(r"\n\n(?=\w)", "\n".join(uncertainty.promises(size)))
     columns = (
         len(size.shares),
         2,
