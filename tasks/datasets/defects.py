@@ -22,11 +22,12 @@ from layerboard.tasks.datasets.base import (
 )
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.labels import read_label_table
+from layerboard.tasks.datasets.reading.masks import read_region
 from layerboard.tasks.datasets.reading.names import normal, unseen_twins
 from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.metrics.arrays import Mask
 from layerboard.zoo.errors import InputError, counted, some
-from layerboard.zoo.view.photos import decoding, endings
+from layerboard.zoo.view.photos import endings
 
 GOOD = "good"  # the folder of images without a defect
 MEMORY = 100_000  # largest number of remembered patches of a product's reference images
@@ -53,14 +54,19 @@ class Product:
     images: tuple[ScoredImage, ...]
 
     @cached_property
-    def defect(self) -> tuple[bool, ...]:
-        """Whether each image shows a defect: its mask is not all black, or without one its kind says so."""
+    def marked(self) -> tuple[float, ...]:
+        """Share of the pixels of each image that its mask marks; without one, 1 if its kind is a defect."""
 
-        def shows(image: ScoredImage) -> bool:
-            return image.kind != GOOD if image.mask is None else bool(read_defect(image).any())
+        def share(image: ScoredImage) -> float:
+            return float(image.kind != GOOD if image.mask is None else read_defect(image).mean())
 
         with ThreadPool() as pool:
-            return tuple(pool.map(shows, self.images))
+            return tuple(pool.map(share, self.images))
+
+    @property
+    def defect(self) -> tuple[bool, ...]:
+        """Whether each image shows a defect: its mask marks a pixel, or without one its kind says so."""
+        return tuple(share > 0 for share in self.marked)
 
     @property
     def masked(self) -> bool:
@@ -250,6 +256,11 @@ def _defects(
     defective = [image for image, defect in images if defect]
     masks = sum(image.mask is not None for image in defective)
     remarks = [f"{len(defective):,} test images with a defect, {masks:,} of them with a mask"]
+    shares = [
+        (image, share) for each in products for image, share in zip(each.images, each.marked, strict=True)
+    ]
+    if whole := [image.sample.key for image, share in shares if image.mask is not None and share == 1]:
+        remarks.append(f"{counted(len(whole), 'masks')} of the whole image ({some(whole, 2)})")
     if black := [image.sample.key for image, defect in images if image.kind != GOOD and not defect]:
         remarks.append(f"{counted(len(black), 'masks')} all black, so without a defect ({some(black, 2)})")
     if marked := [image.sample.key for image, defect in images if image.kind == GOOD and defect]:
@@ -289,10 +300,7 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
 
 
 def read_defect(image: ScoredImage) -> Mask:
-    """Mask of the defect of an image, [height width]: the pixels of its mask file that are not black."""
+    """Mask of the defect of an image, [height width]: the pixels that its mask file marks."""
     if image.mask is None:
         return np.zeros(image.size[::-1], np.bool_)
-    with decoding(f"cannot decode mask {image.mask}"), storage.open_image(image.mask) as mask:
-        opaque = mask.convert("RGB") if mask.mode in ("RGBA", "LA", "PA", "CMYK", "YCbCr") else mask
-        values = np.asarray(opaque)
-    return np.asarray(values.any(axis=2) if values.ndim == 3 else values > 0)
+    return read_region(image.mask)

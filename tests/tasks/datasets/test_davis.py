@@ -51,7 +51,7 @@ def test_palette_is_that_of_voc() -> None:
 
 
 def test_masks_in_colours_or_damaged(tmp_path: Path) -> None:
-    Image.new("RGB", (4, 4)).save(tmp_path / "rgb.png")
+    Image.new("RGB", (4, 4), "red").save(tmp_path / "rgb.png")
     with pytest.raises(InputError, match=r"object ids at .*rgb\.png, found mode RGB"):
         read_mask(tmp_path / "rgb.png")
     (tmp_path / "cut.png").write_bytes((tmp_path / "rgb.png").read_bytes()[:40])

@@ -50,6 +50,7 @@ def test_products_are_read_with_masks_and_references_by_name(tmp_path: Path) -> 
     assert [bool(read_defect(image).all()) for image in bolt.images] == [True, True, True, False]
     assert str(data.coverage) == (
         "2 products, 6 reference images, 8 test images; 6 test images with a defect, 6 of them with a mask"
+        "; 6 masks of the whole image (bolt/test/crack/0.png, bolt/test/crack/1.png and 4 more)"
     )
 
 
@@ -110,6 +111,7 @@ def test_defects_are_counted_by_masks_as_they_are_scored(tmp_path: Path) -> None
     assert not data.coverage.notes
     assert str(data.coverage).endswith(
         "2 test images with a defect, 2 of them with a mask; "
+        "2 masks of the whole image (test/crack/0.png, test/dent/0.png); "
         "1 mask all black, so without a defect (test/crack/1.png)"
     )
     (folder / "test" / "crack" / "1.png").unlink()
