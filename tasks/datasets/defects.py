@@ -42,7 +42,7 @@ class ScoredImage:
     sample: Sample
     kind: str
     size: tuple[int, int]
-    mask: Path | None  # the defect is where it is not black; None without a mask
+    mask: Path | None  # it marks the defect (`read_region`); None without a mask
 
 
 @dataclass(frozen=True)
