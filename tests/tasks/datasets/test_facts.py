@@ -9,7 +9,7 @@ from PIL import Image
 import layerboard
 from layerboard.tasks.datasets.base import PhotoSample, images_of
 from layerboard.tasks.datasets.catalogue import read_own
-from layerboard.tasks.datasets.depths import with_range
+from layerboard.tasks.datasets.facts import with_facts
 from layerboard.tasks.datasets.hub import TableSample
 from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.framework.identity import own_name
@@ -113,7 +113,7 @@ def test_rows_of_the_hub_have_one_range_too(tmp_path: Path) -> None:
     root = classes(tmp_path / "in", {"a": 16, "b": 16})
     data = read_own(str(root), Labelling(Path("none")))
     rows = tuple(TableSample(f"train/{row}", row, "image", "", table) for row in range(3))
-    found = with_range(layerboard.tasks.datasets.classes.Unlabelled("hub", rows, data.coverage))
+    found = with_facts(layerboard.tasks.datasets.classes.Unlabelled("hub", rows, data.coverage))
     for sample, bits in zip(found.samples, (12, 10, 8), strict=True):
         np.testing.assert_array_equal(np.asarray(sample.open()), expected(drawn(bits), 12))
         assert "|12 bits" in sample.signature()
