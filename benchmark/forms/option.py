@@ -221,9 +221,10 @@ def require_something(option: Option[Any, Any], value: object) -> None:
         return
     with suppress(TypeError):  # an array without axes has no length
         if isinstance(value, Sized) and len(value) == 0:
+            name = option.name.upper() if option.positional else option.flag
+            advice = "" if option.positional else "; leave it out to have its default"
             raise InputError(
-                f"{option.flag} takes at least one value, found an empty {type(value).__name__}; leave it "
-                "out to have its default"
+                f"{name} takes at least one value, found an empty {type(value).__name__}{advice}"
             )
 
 

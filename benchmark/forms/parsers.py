@@ -299,7 +299,7 @@ def images(value: object) -> tuple[str, ...]:
     other list, and of one of image files, are images. Raises InputError for an address of another machine.
     """
     given = value if isinstance(value, list | tuple) else (value,)
-    files = value is given and all(is_image_file(each) for each in given)
+    files = bool(given) and value is given and all(is_image_file(each) for each in given)
     if not files and all(isinstance(each, str | PathLike) for each in given):
         for location in (locations := names(value)):
             require_local(location, "--images")

@@ -231,6 +231,8 @@ def _lacking(at: DataLocation, task: TaskEntry, own: Collection[Data]) -> str:
         if task.role not in known:
             return f"needs a dataset of {task.role}, and the suite has {', '.join(known)}"
         return "needs more than the class labels that --images has"
+    if at.labelling.copies:
+        return f"needs {OWN_ROLES[task.role]}, and --copies takes each image as a thing; leave --copies out"
     others = sorted({data.role for data in own} & {*LAID_OUT})
     layout = f"; --images is in a layout of {' and '.join(others)}" if others else ""
     return f"needs {OWN_ROLES[task.role]}{layout}"

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ExifTags, Image, ImageCms, ImageOps, PngImagePlugin
+from PIL import ExifTags, Image, ImageCms, ImageOps, PngImagePlugin, UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 
 from layerboard.zoo.errors import InputError, UnreadableImageError, first_line
@@ -82,13 +82,27 @@ def open_file(file: str | PathLike[str] | IO[bytes]) -> Image.Image:
     """
     if isinstance(file, str | PathLike):
         require_regular(Path(file))
-    image = Image.open(file, formats=formats())
+    try:
+        image = Image.open(file, formats=formats())
+    except UnidentifiedImageError as error:
+        raise UnidentifiedImageError(_why_unknown(file) or str(error)) from error
     try:
         require_few_pixels(image.size)
     except InputError:
         image.close()
         raise
     return image
+
+
+def _why_unknown(file: str | PathLike[str] | IO[bytes]) -> str:
+    """What a file is that is no image, as far as a user can mend it; "" if it is not known."""
+    if isinstance(file, str | PathLike):
+        with Path(file).open("rb") as opened:
+            return _why_unknown(opened)
+    file.seek(0)
+    if file.read(20).startswith(b"version https://git-"):
+        return "it is a pointer to a file in Git LFS, which was not fetched; run git lfs pull"
+    return ""
 
 
 def require_few_pixels(size: tuple[int, int], frames: int = 1) -> None:

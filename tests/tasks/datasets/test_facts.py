@@ -86,7 +86,7 @@ def test_eight_bits_in_wide_files_are_read_as_they_are(tmp_path: Path) -> None:
     for number in range(3):
         for name in ("a", "b"):
             (tmp_path / "in" / name).mkdir(parents=True, exist_ok=True)
-            Image.fromarray(values.astype(np.int32)).save(tmp_path / "in" / name / f"{number}.tif")
+            Image.fromarray(values.astype(np.int32)).save(tmp_path / "in" / name / f"wide-{number}.tif")
             Image.fromarray(values.astype(np.uint8)).save(tmp_path / "in" / name / f"{number}.png")
     data = read_own(str(tmp_path / "in"))
     assert any(
