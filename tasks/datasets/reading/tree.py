@@ -13,10 +13,10 @@ from layerboard.zoo.view.photos import ADDED, endings, heif_broken
 
 # words beside the name of an image in that of its mask, such as 0_mask.png, 0.seg.png and mask_0.png
 _WORDS = (
-    r"(?:mask|seg|segm|segment|segmentation|label|labelid|labelmap|gt|gtfine|ground[ _-]?truth|anno|annotation|"
-    r"instance|instanceid|semantic|panoptic|trimap|matte|alpha|binary|pixel|depth)s?"
+    r"(?:mask|seg|segm|segment|segmentation|label|labelid|labelmap|gt|gtfine|ground[ _-]?truth|anno|"
+    r"annotation|instance|instanceid|semantic|panoptic|trimap|matte|alpha|binary|pixel|depth)s?"
 )
-_LAST = re.compile(rf"(?:[ ._-]+{_WORDS})+[ ._-]?\d{{0,3}}$")
+_LAST = re.compile(rf"(?:[ ._-]+{_WORDS})+(?:[ ._-]+colou?r)?[ ._-]?\d{{0,3}}$")
 _FIRST = re.compile(rf"(^|/){_WORDS}[ ._-]+(?=[^/]+$)")
 _IMAGE = re.compile(r"[ ._-]+(?:image|img|rgb|sat|photo|leftimg8bit|original|orig)$")  # in that of an image
 
