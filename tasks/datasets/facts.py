@@ -129,12 +129,14 @@ def _facts(content: bytes) -> Facts:
     """Facts of an image; raises InputError if it cannot be decoded."""
     with decoding("cannot decode it"):
         with open_file(BytesIO(content)) as image:
-            bits = bits_used(image)
-        with open_file(BytesIO(content)) as image:
-            lost, seen = image.has_transparency_data, as_seen(image)
+            lost, bits = image.has_transparency_data, bits_used(image)
+            seen = image if bits else as_seen(image)
+        if bits:  # measuring has decoded it, without the lower bits of colour
+            with open_file(BytesIO(content)) as image:
+                seen = as_seen(image)
     pixels = _digest(repr(seen.size).encode() + seen.tobytes())
     is_blank = all(low == high for low, high in seen.getextrema())  # type: ignore[misc]
-    return Facts(pixels, bits, is_blank and (LOST if lost else PLAIN))
+    return Facts(pixels, bits, (LOST if lost else PLAIN) if is_blank else 0)
 
 
 def _digest(content: bytes) -> str:
