@@ -35,6 +35,7 @@ ENOUGH = 0.99  # share of the variance that is enough
 PROBED = 128  # tokens whose cosines with all others are compared with those of the reduced tokens
 MOST_MEGABYTES = 64  # maximum size of a page
 MOST_PIXELS_SHOWN = 2**29  # of all pictures of a page, which are in memory together: 2 GiB
+MOST_SIDE = 4096  # pixels of the longer side of a picture, which is made smaller if it has more
 CELLS = (40, 28, 20, 0)  # along the longer side of a picture: the first number whose page is small enough
 FINER = 16  # pixels of the cells that are counted if grids become coarser with depth, at most
 
@@ -64,7 +65,9 @@ def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Pi
             report.say(f"{path}: {frames} of {len(names):,} pictures, evenly spaced; --frames takes more")
         files = [path / names[index] for index in spaced_indices(len(names), frames)] if names else [path]
         for file in files:
-            shown += [(file, *each) for each in frames_of(file, 1 if names else frames)]
+            for name, image in frames_of(file, 1 if names else frames):
+                image.thumbnail((MOST_SIDE, MOST_SIDE))  # a file of 60 bytes may have a screen of 363 MB
+                shown.append((file, name, image))
             if (pixels := sum(image.width * image.height for _, _, image in shown)) > MOST_PIXELS_SHOWN:
                 raise InputError(
                     f"{len(shown)} pictures have {pixels:,} pixels, of at most {MOST_PIXELS_SHOWN:,} on a "

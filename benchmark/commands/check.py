@@ -124,6 +124,7 @@ def check(request: CheckRequest) -> Files:
     import pandas as pd
 
     from layerboard.benchmark.engines.progress import Terminal
+    from layerboard.tasks.datasets.facts import BLANK
 
     if request == CheckRequest():
         return Files(title="Libraries and machine", frame=pd.DataFrame(map(asdict, diagnoses())))
@@ -143,6 +144,8 @@ def check(request: CheckRequest) -> Files:
     parts = [_listed(inspection, broken) for inspection, broken in opened if broken]
     own = request.images and any(inspection.data is not None for inspection in inspections)
     notes, paths = _near_duplicates(request, report) if own else ((), ())
+    said = (note for each in inspections if each.data for note in each.data.coverage.notes)
+    notes += tuple(f"{note}." for note in said if BLANK in note)
     return Files(
         title="What is there", frame=frame, table=frame, notes=notes, parts=tuple(parts), paths=paths
     )

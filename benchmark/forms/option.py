@@ -8,7 +8,8 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import partial, reduce, wraps
 from inspect import getattr_static
@@ -205,7 +206,26 @@ def filled_form(form: Callable[..., Filled], given: Mapping[str, Any]) -> Filled
     """A form with what a user gave, by name of the option."""
     assert isinstance(form, type)
     assert issubclass(form, Form)
-    return cast("Filled", form.filled(given))
+    options = {option.name: option for option in declared(form)}
+    for name, value in given.items():
+        require_something(options[name], value)
+    filled = form.filled(given)
+    for name in given:  # what was given may be a generator
+        require_something(options[name], vars(filled)[name])
+    return cast("Filled", filled)
+
+
+def require_something(option: Option[Any, Any], value: object) -> None:
+    """Raise InputError for an empty list, table, array or dataset: it does not mean the default."""
+    if isinstance(value, str | bytes):
+        return
+    with suppress(TypeError):  # an array without axes has no length
+        if isinstance(value, Sized) and len(value) == 0:
+            name = option.name.upper() if option.positional else option.flag
+            advice = "" if option.positional else "; leave it out to have its default"
+            raise InputError(
+                f"{name} takes at least one value, found an empty {type(value).__name__}{advice}"
+            )
 
 
 def called_with(

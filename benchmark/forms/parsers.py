@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -207,10 +208,7 @@ def require_working_folder() -> None:
 def pictures(value: object) -> tuple[Path, ...]:
     """Files and folders of pictures; a single one becomes a tuple, images in memory a folder of the cache."""
     given = value if isinstance(value, list | tuple) else (value,)
-    if all(isinstance(each, str | Path) for each in given):
-        return paths(value)
-    single = isinstance(value, bytes) or hasattr(value, "getbands") or len(getattr(value, "shape", ())) == 3
-    return paths([*images([value] if single else value)])
+    return paths(value if all(isinstance(each, str | PathLike) for each in given) else [*images(value)])
 
 
 def run_name(value: Any) -> str:  # noqa: ANN401  # a network or a name
@@ -298,10 +296,11 @@ def images(value: object) -> tuple[str, ...]:
     """Folders of images and ``hf:`` datasets, as texts; a dataset in memory becomes a folder of the cache.
 
     A list of texts and paths names several datasets, of which shards of one set are one; the items of any
-    other list are images. Raises InputError for an address of another machine.
+    other list, and of one of image files, are images. Raises InputError for an address of another machine.
     """
     given = value if isinstance(value, list | tuple) else (value,)
-    if all(isinstance(each, str | Path) for each in given):
+    files = bool(given) and value is given and all(is_image_file(each) for each in given)
+    if not files and all(isinstance(each, str | PathLike) for each in given):
         for location in (locations := names(value)):
             require_local(location, "--images")
         if len(locations) < 2:
@@ -309,12 +308,23 @@ def images(value: object) -> tuple[str, ...]:
         from layerboard.tasks.datasets.reading.webdataset import together
 
         return together(locations)
+    from layerboard.tasks.datasets.reading.memory import stored
+    from layerboard.zoo.view.pixels import is_one
+
+    value = [value] if is_one(value) else value
     is_data = isinstance(value, Iterable) or (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
     if not is_data:
         raise WrongValueError("folders of image files, hf:DATASET, or a dataset in memory", value)
-    from layerboard.tasks.datasets.reading.memory import stored
-
     return (str(stored(value, default_cache())),)
+
+
+def is_image_file(value: object) -> bool:
+    """Whether a text or a path names an image, by its ending."""
+    from layerboard.zoo.view.photos import endings
+
+    if not isinstance(value, str | PathLike):
+        return False
+    return Path(value).suffix.lower() in endings() and not Path(value).is_dir()
 
 
 def one_path(value: object, expected: str, advice: str) -> Path:

@@ -21,6 +21,7 @@ from layerboard.benchmark.forms.option import (
     Wholes,
     Words,
     declared,
+    require_something,
 )
 from layerboard.tasks.framework.sets import parse_sets
 from layerboard.tasks.framework.transforms import parse_compression, parse_transform
@@ -379,8 +380,11 @@ class Request(ClusterOptions, VariantOptions, PositionOptions, ExtentOptions, Pa
         name = Request(campaign=given.get("campaign")).campaign
         if name is None:
             return cls(**given)
-        options = campaign_options(name, declared(Request))
+        every = declared(Request)
+        options = campaign_options(name, every)
         try:
+            for option in every:
+                require_something(option, options.get(option.name, ...))
             values = vars(Request(**options))
         except InputError as error:
             raise InputError(in_campaign(name, str(error))) from error

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from layerboard.benchmark.plan.location import DataLocation
+from layerboard.leaderboards.records.record import recorded_name
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import read_own, require_datasets
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
@@ -143,17 +144,24 @@ def plan_tasks(location: DataLocation, names: Sequence[str], *, drift: bool) -> 
     return planned
 
 
-def own_datasets(locations: Sequence[str], labelling: Labelling = AS_IT_IS) -> dict[str, Data]:
+def own_datasets(
+    locations: Sequence[str],
+    labelling: Labelling = AS_IT_IS,
+    cache: Path | None = None,
+    output: Path | None = None,
+) -> dict[str, Data]:
     """The user's own datasets by their names in records, all read before any work.
 
+    The same data have the name that they have in ``output`` already, whatever they are called now.
     Datasets of one short name, such as two folders of that name, have these names in their sources, too.
     Raises InputError if one cannot be read, or if two hold the same images under one name.
     """
     datasets: dict[str, Data] = {}
     given: dict[str, str] = {}
     for location in locations:
-        data = read_own(location, labelling)
+        data = read_own(location, labelling, cache)
         name = own_name(data)
+        name = recorded_name(output, name) if output else name
         if name in datasets:
             raise InputError(f"--images names the same images twice: {given[name]} and {location}")
         datasets[name], given[name] = data, location
@@ -223,6 +231,8 @@ def _lacking(at: DataLocation, task: TaskEntry, own: Collection[Data]) -> str:
         if task.role not in known:
             return f"needs a dataset of {task.role}, and the suite has {', '.join(known)}"
         return "needs more than the class labels that --images has"
+    if at.labelling.copies:
+        return f"needs {OWN_ROLES[task.role]}, and --copies takes each image as a thing; leave --copies out"
     others = sorted({data.role for data in own} & {*LAID_OUT})
     layout = f"; --images is in a layout of {' and '.join(others)}" if others else ""
     return f"needs {OWN_ROLES[task.role]}{layout}"
@@ -239,7 +249,7 @@ def bind_tasks(
     named = bool(names)
     bound = PlannedTasks()
     roles = {task.role for task in tasks}
-    own = cache(partial(own_datasets, at.images, at.labelling))
+    own = cache(partial(own_datasets, at.images, at.labelling, at.cache, at.output))
     if at.images and roles & {*OWN_ROLES}:
         bound.understood += _understood(at, own(), roles if named else ())
     read = cache(partial(_read, at, own, reader))

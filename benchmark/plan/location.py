@@ -26,6 +26,8 @@ class DataLocation:
     protocol: EvaluationProtocol = STANDARD
     labelling: Labelling = AS_IT_IS  # tables beside the one folder of images (`tasks.datasets.folder`)
     further: tuple[EvaluationProtocol, ...] = ()
+    cache: Path | None = None  # for what the pixels of own images tell
+    output: Path | None = None  # whose results may be of the same images under another name
 
     @property
     def by_protocol(self) -> tuple["DataLocation", ...]:
@@ -49,7 +51,10 @@ def find_data(request: Request, suite: Suite, protocols: Sequence[EvaluationProt
         data = packaged_data()
     images = tuple(unpacked(location, request.cache) for location in request.images)
     labelling = Labelling.of(request)
-    return DataLocation(suite.datasets, data, images, request.limit, protocol, labelling, tuple(further))
+    where = request.cache, request.output
+    return DataLocation(
+        suite.datasets, data, images, request.limit, protocol, labelling, tuple(further), *where
+    )
 
 
 def data_folder(data: Path) -> Path:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
 from layerboard.leaderboards.records.fields import date_problem
+from layerboard.leaderboards.records.files import OWN_ENDING, is_own_name
 from layerboard.leaderboards.records.key import TOLERANCE, keys_of
 from layerboard.leaderboards.records.record import (
     UNREADABLE,
@@ -20,6 +21,7 @@ from layerboard.leaderboards.records.record import (
     companion,
     read_frame,
     require_own_name,
+    subjects_of,
     suites_of,
 )
 from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
@@ -54,7 +56,8 @@ class StoredResult:
     name: Path  # path below ``folder/records``
     records: pd.DataFrame
     companions: Mapping[str, str]  # folders of companions, and digests of the files
-    changed: bool = False  # whether records are of further suites than their file says
+    changed: bool = False  # whether records say more than their file: further suites, another name of data
+    stored: Path | None = None  # path of its files, if they are of another name
 
     @property
     def key(self) -> Key:
@@ -64,10 +67,28 @@ class StoredResult:
 
     @property
     def path(self) -> Path:
-        return self.folder / "records" / self.name
+        return self.folder / "records" / (self.stored or self.name)
 
     def companion(self, kind: str, folder: Path | None = None) -> Path:
-        return (folder or self.folder) / kind / self.name.with_suffix(COMPANIONS[kind])
+        name = self.name if folder else self.stored or self.name
+        return (folder or self.folder) / kind / name.with_suffix(COMPANIONS[kind])
+
+    def on(self, dataset: str) -> "StoredResult":
+        """The result with another name of its data."""
+        former = str(self.records["dataset"].iloc[0])
+        if former == dataset:
+            return self
+        suites = self.records["suite"].str.replace(former, dataset, regex=False)
+        records = self.records.assign(dataset=dataset, suite=suites)
+        (subject,) = subjects_of(records)
+        name = self.name.parent / subject.path.name
+        return replace(
+            self,
+            name=name,
+            records=records,
+            changed=True,
+            stored=self.path.relative_to(self.folder / "records"),
+        )
 
     @property
     def suites(self) -> list[str]:
@@ -110,15 +131,22 @@ def merged(every: Iterable[Sequence[StoredResult]]) -> list[StoredResult]:
     Raises InputError for two different results of one backbone, task, dataset and protocol.
     """
     results: dict[Key, StoredResult] = {}
+    own: dict[str, str] = {}  # names of the user's own data by their digests: the first name is kept
     for folder_results in every:
+        named = [_as_first_named(each, own) for each in folder_results]
         try:
             results |= {
-                each.key: _newer(results[each.key], each) if each.key in results else each
-                for each in folder_results
+                each.key: _newer(results[each.key], each) if each.key in results else each for each in named
             }
         except DifferentResultsError as error:
             raise InputError(f"{error}; remove one of them, or leave one out") from None
     return [*results.values()]
+
+
+def _as_first_named(result: StoredResult, own: dict[str, str]) -> StoredResult:
+    """The result under the first name of its data, which is added to the names if there is none yet."""
+    dataset = str(result.records["dataset"].iloc[0])
+    return result.on(own.setdefault(dataset[-OWN_ENDING:], dataset)) if is_own_name(dataset) else result
 
 
 def require_same_result(first: StoredResult, second: StoredResult) -> None:

@@ -12,6 +12,14 @@ NEAR_DUPLICATES = "near-duplicates.csv"  # table in the output folder
 NEAR_DUPLICATE_PAIRS = "near-duplicate-pairs.csv"  # which `check` writes there
 
 
+OWN_ENDING = 9  # characters at the end of the name of own data: a hyphen, and a digest of their content
+
+
+def is_own_name(dataset: str) -> bool:
+    """Whether a dataset in records is the user's own: its name ends with a digest of its content."""
+    return re.fullmatch(r".*-[0-9a-f]{8}", dataset, re.DOTALL) is not None
+
+
 def task_key(task: str, dataset: str, protocol: str, transform: str = "", sets: bool = False) -> str:
     """Name of a task's files, without an extension, such as ``knn.imagenet.standard+whiten+sets``.
 

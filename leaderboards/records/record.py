@@ -1,6 +1,7 @@
 """Records: one number each, stored in parquet files that are written atomically."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
 from io import BytesIO
@@ -24,7 +25,7 @@ from layerboard.leaderboards.records.checksum import (
     require_checked,
 )
 from layerboard.leaderboards.records.fields import read_table, to_plain
-from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.files import OWN_ENDING, scored_path, task_key
 from layerboard.leaderboards.records.key import keys_of
 from layerboard.zoo.errors import DamagedError, InputError, first_line
 from layerboard.zoo.reading import read_regular
@@ -240,6 +241,17 @@ def _state(folder: Path, name: Path, *stamps: tuple[int, int]) -> str:
 
 def _records_of(folder: Path, name: Path) -> Path:
     return folder.parent / "records" / name.with_suffix(".parquet")
+
+
+def recorded_name(output: Path, name: str) -> str:
+    """The name that the user's own data have in the records of a folder, else ``name``.
+
+    Names end with a digest of the content, so the same data may have two, such as of a folder and in memory.
+    """
+    for path in sorted((output / "records").glob(f"*/*{name[-OWN_ENDING:]}.*.parquet")):
+        with suppress(*UNREADABLE):
+            return str(pq.read_table(path, columns=["dataset"])["dataset"][0].as_py())
+    return name
 
 
 def require_own_name(records: pd.DataFrame, name: Path) -> None:

@@ -79,6 +79,7 @@ class PhotoSample(FileSample):
     """One of the user's own images, read as people see it (`zoo.view.photos.as_seen`)."""
 
     bits: int = DEEPEST  # of the range of values of more than 8 bits, the same in the whole dataset
+    pixels: str = ""  # digest of what is seen (`tasks.datasets.facts`)
 
     def _rgb(self, image: Image.Image) -> Image.Image:
         return as_seen(image, self.bits)
@@ -88,7 +89,7 @@ class PhotoSample(FileSample):
         return range_text(self.bits)
 
     def signature(self) -> str:
-        return f"{FileSample.signature(self)}|as seen"
+        return f"{FileSample.signature(self)}|as seen{self.pixels and f'|{self.pixels}'}"
 
 
 def range_text(bits: int) -> str:

@@ -13,7 +13,7 @@ from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_100_RAGHU
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, has_defects, read_defects
-from layerboard.tasks.datasets.depths import SAID, with_range
+from layerboard.tasks.datasets.facts import SAID, with_facts
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.hub import read_hub_dataset
 from layerboard.tasks.datasets.hub_spec import PREFIX
@@ -49,8 +49,10 @@ LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Data]], ...] = (
 )
 
 
-def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
+def read_own(location: str, labelling: Labelling = AS_IT_IS, cache: Path | None = None) -> Data:
     """The user's own images: a folder, optionally with tables, or ``hf:ID``; raises InputError.
+
+    What their pixels tell is kept below ``cache`` (`tasks.datasets.facts`).
 
     A folder in one of the `LAYOUTS` is read as that, unless labels (or ``none``) are given. If copies are
     requested, each image is a thing, to be retrieved from its copies.
@@ -58,16 +60,16 @@ def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
     data: Data
     folder = Path(location)
     if labelling.copies:
-        originals = read_own(location, labelling._replace(copies=False, groups=None))
-        data, remarks = copies_of(originals), originals.coverage.remarks
-        coverage = data.coverage.remarked(*(remark for remark in remarks if SAID in remark))
+        originals = read_own(location, labelling._replace(copies=False, groups=None), cache)
+        data, said = copies_of(originals), originals.coverage
+        coverage = data.coverage.remarked(*(remark for remark in said.remarks if SAID in remark))
         data = replace(data, coverage=coverage)
     elif location.startswith(PREFIX):
-        data = with_range(read_hub_dataset(location))
+        data = with_facts(read_hub_dataset(location), cache)
     else:
         require_local(location, "--images")
         readers = [read for recognised, read in LAYOUTS if labelling.labels is None and recognised(folder)]
-        data = with_range(readers[0](folder) if readers else read_folder(folder, labelling))
+        data = with_facts(readers[0](folder) if readers else read_folder(folder, labelling), cache)
     if labelling.groups is not None and data.role in ("instances", "defects"):
         raise InputError(
             f"--groups is for images with classes, numbers or labels, and {location} is taken for "
@@ -124,7 +126,7 @@ def inspect_images(location: str, labelling: Labelling = AS_IT_IS, cache: Path |
     """Inspection of the user's own images (`read_own`); with a cache, also of those in archives."""
     return _inspected(
         shown_location(location),
-        lambda: read_own(unpacked(location, cache) if cache else location, labelling),
+        lambda: read_own(unpacked(location, cache) if cache else location, labelling, cache),
     )
 
 

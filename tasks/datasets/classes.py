@@ -104,9 +104,12 @@ class Classification(Data):
         return {"train": self.train, "val": self.val} if self.val else {"train": self.train}
 
     def content(self, stated: Callable[[Sample], str]) -> list[object]:
-        sides = self.sides.values()
-        images = [(side.classes, side.labels.tolist(), [*map(stated, side.samples)]) for side in sides]
-        return [*images, *(side.groups for side in sides if side.groups)]
+        rows = [
+            (stated(image), label, group, split)
+            for split, side in self.sides.items()
+            for label, image, group in side.named
+        ]
+        return [self.val is not None, *sorted(rows)]
 
     def grouped(self, groups: Mapping[str, str]) -> Self:
         """The dataset with groups, given by image name.
@@ -167,7 +170,7 @@ class Unlabelled(Data):
     role = "classification"  # the tasks of it that need no classes
 
     def content(self, stated: Callable[[Sample], str]) -> list[object]:
-        return [[*map(stated, self.samples)]]
+        return [*sorted(map(stated, self.samples))]
 
     def serving(self, role: str) -> Data | None:
         return copies_of(self) if role == "instances" else Data.serving(self, role)

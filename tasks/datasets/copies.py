@@ -88,8 +88,8 @@ class CopySample:
 
     @property
     def made(self) -> str:
-        """Identity among the copies of the image."""
-        return f"{self.kind}|copy {VERSION}"
+        """Identity among the copies of the image, whose random parameters depend on its name."""
+        return f"{self.kind}|copy {VERSION}|{self.sample.key}"
 
     def open(self) -> Image.Image:
         """The decoded RGB image; raises UnreadableImageError."""

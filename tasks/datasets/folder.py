@@ -60,10 +60,17 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
         raise InputError(
             f"expected images ({', '.join(IMAGE_EXTENSIONS)} and others) below {folder}, found none{ignored}"
         )
+    if labelling.labels != NO_LABELS and (tables := _tables(tree, labelling)):
+        return _tabled(name, tree, tables, labelling)
+    if 3 * len(tree.twins) >= len(tree.images):  # one of each pair, or two of three, would be no image
+        twin = " and ".join(tree.twins[0])
+        raise InputError(
+            f"expected images without masks in {folder}, found {len(tree.twins):,} of {len(tree.images):,} "
+            f"files that look like masks of images beside them, by their names ({twin}); move them into a "
+            "folder elsewhere, or name the images in a table, --labels FILE.csv"
+        )
     if labelling.labels == NO_LABELS:
         return _unlabelled(name, tree)
-    if tables := _tables(tree, labelling):
-        return _tabled(name, tree, tables, labelling)
     if labelling.target in ("number", "labels"):
         raise InputError(
             f"--target {labelling.target} is of a table that says it of each image, which {folder} has not; "

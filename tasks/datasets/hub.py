@@ -32,6 +32,7 @@ class TableSample:
     table: Table = field(repr=False, compare=False)
     box: Box | None = None
     bits: int = DEEPEST  # as those of `tasks.datasets.base.PhotoSample`
+    pixels: str = ""
 
     @property
     def source(self) -> str | io.BytesIO:
@@ -46,8 +47,13 @@ class TableSample:
         with decoding(f"cannot decode image {self.key}"), open_file(self.source) as image:
             return as_seen(image, self.bits)
 
+    @property
+    def read_as(self) -> str:
+        """How the pixels are read, as of `tasks.datasets.base.FileSample`."""
+        return range_text(self.bits)
+
     def signature(self) -> str:
-        return f"{self.fingerprint}|{self.key}|{self.column}|{self.box}{range_text(self.bits)}|as seen"
+        return f"{self.fingerprint}|{self.key}|{self.column}|{self.box}{self.read_as}|as seen|{self.pixels}"
 
 
 def read_hub_dataset(text: str) -> Classification:

@@ -1,7 +1,7 @@
 """Images with numbers, or with several labels each, from columns of a table."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -62,6 +62,10 @@ class Targets(Data):
     @property
     def truth(self) -> tuple[object, ...]:
         return self.targets, self.values.tolist(), self.fold.tolist(), self.groups
+
+    def content(self, stated: Callable[[Sample], str]) -> list[object]:
+        images = zip(self.samples, self.values.tolist(), self.described(), strict=True)
+        return [self.targets, sorted((stated(image), *values, *facts[2:]) for image, values, facts in images)]
 
     def described(self) -> Iterator[tuple[str, str, str, str]]:
         split = (self.fold == ALWAYS_TRAINING).any()

@@ -151,7 +151,8 @@ def run(
     with pytest.MonkeyPatch.context() as patch:
         if not pages:
             leave_pages_out(patch)
-        found = layerboard.run(list(backbones), list(tasks), output=place / "out", **settings)
+        named = [list(tasks)] if tasks else []  # an empty list is an error
+        found = layerboard.run(list(backbones), *named, output=place / "out", **settings)
     found.frame.attrs["failures"] = list(found.failures)
     return found.frame
 

@@ -285,7 +285,7 @@ def test_wrong_inputs_are_one_sentence(capsys: Capture, photos: Path, tmp_path: 
         assert said.err.startswith(f"error: {expected}")
         assert said.err.count("\n") == 1
     assert not (tmp_path / "page.html").exists()
-    with pytest.raises(InputError, match="expected an image, a video or a folder of images; name one"):
+    with pytest.raises(InputError, match="takes at least one value, found an empty list"):
         layerboard.look([])
 
 

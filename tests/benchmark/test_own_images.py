@@ -115,20 +115,22 @@ def test_without_labels_a_second_run_shows_nothing_to_a_backbone(
 
 
 @pytest.mark.usefixtures("no_pages")
-def test_labels_from_a_table_give_the_scores_of_class_folders(
+def test_a_table_of_labels_and_class_folders_are_the_same_data(
     capsys: Capture, flat: Path, tmp_path: Path
 ) -> None:
     labels = table(tmp_path / "labels.csv", flat, ending="")
     options = ("-b", "mini-fs", "-t", "knn", "--layers", "12", "--workers", "1", "--no-floor")
-    folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
+    cache, values = ("--cache", tmp_path / "cache"), list[float]()
     for images in ((flat, "--labels", labels), (flat.parent / "classes",)):
-        assert command(capsys, "run", "--images", *images, *options, *folders).code == 0
-    records = pd.concat(map(pd.read_parquet, (tmp_path / "out" / "records").rglob("*.parquet")))
-    top = records[(records["metric"] == "top-1") & (records["pooling"] == "cls")]
-    assert len(top) == 2
-    assert top["value"].iloc[0] == top["value"].iloc[1]
-    assert set(records["split"]) == {"all images, leave-one-out"}
-    assert records["coverage"].str.contains(EVERY, regex=False).all()
+        assert command(capsys, "run", "--images", *images, *options, *cache, "-o", tmp_path / "out").code == 0
+        (path,) = (tmp_path / "out" / "records").rglob("*.parquet")  # of the first name in both runs
+        records = pd.read_parquet(path)
+        top = records[(records["metric"] == "top-1") & (records["pooling"] == "cls")]
+        values += [float(top["value"].iloc[0])]
+        assert set(records["dataset"].str.partition("-")[0]) == {"flat"}
+        assert set(records["split"]) == {"all images, leave-one-out"}
+        assert records["coverage"].str.contains(EVERY, regex=False).all()
+    assert values[0] == values[1]
 
 
 @pytest.mark.usefixtures("no_pages")
@@ -166,6 +168,8 @@ def test_check_opens_all_images_or_a_sample_of_many(
         return " ".join(command(capsys, "check", "--images", photos, *options).out.split())
 
     note = UNCOUNTED.format(data=f"--images {photos}", output="results")
+    blank = "150 images of one colour (000.png, 001.png, 002.png and 147 more)"
+    assert f"; {blank}; " in said()
     assert said().endswith(f"pip install 'layerboard[heic]'; 150 of 150 images opened {note}")
     (photos / "[red].heic").unlink()
     assert "photos complete" in said()

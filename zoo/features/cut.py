@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -18,7 +18,8 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.spec import BackboneSpec, Layer, VectorPooling
-from layerboard.zoo.view.photos import as_seen, decoding, open_file
+from layerboard.zoo.view.pixels import is_one
+from layerboard.zoo.view.pixels import pixels as seen
 from layerboard.zoo.view.views import View, tiles_of
 
 # What is read of a layer: its class token, the mean of its patch tokens, both one after the other, the
@@ -27,7 +28,7 @@ from layerboard.zoo.view.views import View, tiles_of
 # (`zoo.features.LayerFeatures.patchwise`).
 Pooled = Literal[VectorPooling, "all", "grid"]
 OF_CLS = ("cls", "cls+mean", "all")  # those that need a class token
-ImageOrPath = Image.Image | str | Path | NDArray[np.uint8]
+ImageOrPath = Image.Image | str | Path | bytes | NDArray[np.uint8] | Tensor
 Images = ImageOrPath | Iterable[ImageOrPath] | Tensor
 
 BATCH = 32  # batch size for images that are preprocessed
@@ -73,32 +74,6 @@ def require_pooling(spec: BackboneSpec, pooling: Pooled) -> None:
         )
 
 
-def seen(image: ImageOrPath) -> Image.Image:
-    """The RGB image as people see it; raises InputError for what is no image, or cannot be decoded."""
-    if isinstance(image, np.ndarray):
-        return as_seen(_of_array(image))
-    if isinstance(image, Image.Image):
-        return as_seen(image)
-    if not isinstance(image, str | Path):
-        raise InputError(f"expected images of Pillow, arrays or paths, found {type(image).__name__}")
-    with decoding(f"cannot decode image {image}"), open_file(image) as opened:
-        return as_seen(opened)
-
-
-def _of_array(pixels: NDArray[Any]) -> Image.Image:
-    is_image = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (1, 3, 4))
-    if pixels.dtype != np.uint8 or not is_image or not pixels.size:
-        kind = f"{pixels.dtype} {list(pixels.shape)}"
-        raise InputError(f"expected arrays uint8 [height width channels] or [height width], found {kind}")
-    return Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
-
-
-def _is_one(images: Images) -> bool:
-    """Whether images are a single one; an array of several has four axes, or holds paths."""
-    is_single = isinstance(images, np.ndarray) and images.dtype != object and images.ndim < 4
-    return is_single or isinstance(images, Image.Image | str | Path)
-
-
 class CutBackbone:
     """Maps images to vectors of one layer of a frozen backbone.
 
@@ -125,15 +100,16 @@ class CutBackbone:
     def __call__(self, images: Images) -> Tensor:
         """Vectors of images, [images dim], or grids, [images rows columns dim]; float32 on its device.
 
-        Images are a Pillow image, a path, or an array uint8 [height width channels], or any iterable of
-        these, such as a list, a generator, a column of a dataset or an array [images height width channels];
-        all of them are preprocessed. A tensor is uint8 RGB pixels [images 3 height width] that are used
-        unchanged, with sides that are multiples of ``spec.patch_size``. Raises InputError if one cannot be
+        Images are what `zoo.view.pixels` takes, such as a Pillow image, a path, bytes or an array uint8
+        [height width channels], or any iterable of these, such as a list, a generator, a column of a dataset
+        or an array [images height width channels]; all of them are preprocessed. A tensor of four axes is
+        uint8 RGB pixels [images 3 height width] that are used unchanged, with sides that are multiples of
+        ``spec.patch_size``. Raises InputError if one cannot be
         read, if pixels are of another kind, or if the grids of the images differ in size.
         """
-        if isinstance(images, Tensor):
+        if isinstance(images, Tensor) and images.ndim not in (2, 3):
             return self._pooled(self._show(images))
-        vectors = [*self._of_images(iter([images] if _is_one(images) else images))]  # type: ignore[arg-type,list-item]
+        vectors = [*self._of_images(iter([images] if is_one(images) else images))]  # type: ignore[arg-type,list-item]
         if not vectors:
             return torch.empty(0, self.dim, device=self._backbone.device)
         if len({part.shape[1:] for part in vectors}) > 1:

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ExifTags, Image, ImageOps
+from PIL import ExifTags, Image, ImageCms, ImageOps, PngImagePlugin, UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 
 from layerboard.zoo.errors import InputError, UnreadableImageError, first_line
@@ -36,6 +36,9 @@ Values = NDArray[np.integer[Any]]
 _OTHER_BYTES = {";16B": ";16L", ";16L": ";16B", ";16N": ";16B" if sys.byteorder == "little" else ";16L"}
 
 warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # given for images from cameras, too
+# Pillow refuses a PNG whose text is longer than 1 MiB, such as the workflow of the program that drew it
+PngImagePlugin.MAX_TEXT_CHUNK = 2**26
+PngImagePlugin.MAX_TEXT_MEMORY = 2**28
 
 
 @cache
@@ -79,13 +82,27 @@ def open_file(file: str | PathLike[str] | IO[bytes]) -> Image.Image:
     """
     if isinstance(file, str | PathLike):
         require_regular(Path(file))
-    image = Image.open(file, formats=formats())
+    try:
+        image = Image.open(file, formats=formats())
+    except UnidentifiedImageError as error:
+        raise UnidentifiedImageError(_why_unknown(file) or str(error)) from error
     try:
         require_few_pixels(image.size)
     except InputError:
         image.close()
         raise
     return image
+
+
+def _why_unknown(file: str | PathLike[str] | IO[bytes]) -> str:
+    """What a file is that is no image, as far as a user can mend it; "" if it is not known."""
+    if isinstance(file, str | PathLike):
+        with Path(file).open("rb") as opened:
+            return _why_unknown(opened)
+    file.seek(0)
+    if file.read(20).startswith(b"version https://git-"):
+        return "it is a pointer to a file in Git LFS, which was not fetched; run git lfs pull"
+    return ""
 
 
 def require_few_pixels(size: tuple[int, int], frames: int = 1) -> None:
@@ -105,17 +122,24 @@ def as_seen(image: Image.Image, bits: int | None = None) -> Image.Image:
     cannot be decoded.
     """
     low = _low_bytes(image) if bits != DEEPEST else None
-    image = _upright(image)
+    image = upright(image)
     if image.mode.startswith("I") or image.mode == "F":
-        image = _scaled(_whole(image), bits)
+        image = _scaled(whole(image), bits)
     elif low is not None and (bits or _bits(np.asarray(image), 8)) < DEEPEST:
-        image = _scaled(256 * np.asarray(image, np.int64) + np.asarray(_upright(low)), bits)
+        image = _scaled(256 * np.asarray(image, np.int64) + np.asarray(upright(low)), bits)
+    if image.mode in ("La", "RGBa"):  # colours times alpha
+        image = image.convert(image.mode.upper())
     if image.has_transparency_data:
         white = Image.new("RGB", image.size, "white")
         for top in range(0, image.height, STRIP):  # a whole copy of a large image would take half a GiB more
             part = image.crop((0, top, image.width, min(image.height, top + STRIP))).convert("RGBA")
             white.paste(part, (0, top), part)
         return white
+    if image.mode == "LAB":
+        profiles = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
+        seen = ImageCms.applyTransform(image, ImageCms.buildTransform(*profiles, "LAB", "RGB"))
+        assert seen is not None  # unless it were made in place
+        return seen
     return image if image.mode == "RGB" else image.convert("RGB")  # converting would copy it
 
 
@@ -125,11 +149,11 @@ def bits_used(image: Image.Image) -> int:
     The image is not decoded yet; one of more bits is decoded. Raises as `as_seen`.
     """
     if image.mode.startswith("I") or image.mode == "F":
-        return _bits(_whole(image))
-    return _bits(np.asarray(image), 8) if _raw_mode(image) else 0
+        return _bits(whole(image))
+    return _bits(np.asarray(image), 8) if raw_mode(image) else 0
 
 
-def _upright(image: Image.Image) -> Image.Image:
+def upright(image: Image.Image) -> Image.Image:
     """The decoded image, rotated according to EXIF."""
     image.load()
     with suppress(Exception):  # damaged EXIF counts as none
@@ -138,7 +162,7 @@ def _upright(image: Image.Image) -> Image.Image:
     return image
 
 
-def _whole(image: Image.Image) -> Values:
+def whole(image: Image.Image) -> Values:
     """Values of a grey image of more than 8 bits, [height width]; raises InputError for an unknown range."""
     values = np.asarray(image)
     if image.mode == "F" or values.min() < 0 or values.max() >= 2**DEEPEST:
@@ -164,7 +188,7 @@ def _scaled(values: Values, bits: int | None) -> Image.Image:
     return Image.fromarray(scaled)
 
 
-def _raw_mode(image: Image.Image) -> str:
+def raw_mode(image: Image.Image) -> str:
     """The layout of 16-bit colour in a file that is not decoded yet; "" for any other image.
 
     Pillow keeps the upper 8 bits of such values.
@@ -181,7 +205,7 @@ def _low_bytes(image: Image.Image) -> Image.Image | None:
     None for any other image. Bytes are read in the other order; the layout of grey with alpha has no such
     order, so its four bytes are read as four channels.
     """
-    layout = _raw_mode(image)
+    layout = raw_mode(image)
     if not layout or not isinstance(image, ImageFile) or image.fp is None:
         return None
     position = image.fp.tell()

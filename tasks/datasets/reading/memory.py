@@ -10,19 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
+from PIL.ImageFile import ImageFile
 
+from layerboard.tasks.datasets.reading.files import require_text
 from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.reading import read_regular
-from layerboard.zoo.view.photos import open_file
+from layerboard.zoo.view.photos import as_seen, decoding, open_file, raw_mode, upright, whole
+from layerboard.zoo.view.pixels import file_of, in_memory
 
 NAME = "memory"  # of the folder, which is the dataset's name on pages
 LABELS = ("label", "labels", "class", "target")  # columns of labels, in order of preference
 TABLE = "metadata.csv"
-EXPECTED = (
-    "images of Pillow, paths, bytes, arrays uint8 [height width channels] or tensors [channels height width] "
-    "of uint8 or of floats in 0..1"
-)
 
 
 class LabelledImage(NamedTuple):
@@ -58,16 +57,15 @@ def _write(rows: Iterable[LabelledImage], folder: Path) -> str:
     folder.mkdir()
     content, table = blake2b(digest_size=16), list[tuple[str, str, str]]()
     for number, row in enumerate(rows):
-        try:
+        with decoding(f"cannot take item {number}"):
             encoded, ending = _encoded(row.image)
-        except (ValueError, TypeError, OSError) as error:
-            raise InputError(f"expected {EXPECTED}; item {number} is {first_line(error)}") from error
-        name, label = f"{number:07d}.{ending}", _label_text(row.label)
+        name = f"{number:07d}.{ending}"
+        label = require_text(_label_text(row.label), f"the label of item {number}")
         (folder / name).write_bytes(encoded)
         content.update(repr((len(encoded), label, row.split)).encode() + encoded)
         table.append((name, label, row.split))
     if not table:
-        raise InputError("expected images, found none")
+        raise InputError("expected at least one image, found an empty dataset in memory")
     heads = ("file", "label" * any(row[1] for row in table), "split" * any(row[2] for row in table))
     if any(heads[1:]):
         with (folder / TABLE).open("w", newline="", encoding="utf-8") as file:
@@ -140,34 +138,22 @@ def _label_text(label: object) -> str:
     return "|".join(map(str, label)) if isinstance(label, list | tuple) else str(label)
 
 
-def _encoded(image: Any) -> tuple[bytes, str]:  # noqa: ANN401
-    """The bytes of a file with an image, and its ending; raises ValueError, TypeError or OSError if none."""
-    if isinstance(image, Mapping) and {*image} <= {"bytes", "path"}:  # an undecoded one of datasets
-        image = image.get("bytes") or image.get("path")
-    if isinstance(image, str | Path):
-        image = read_regular(Path(image))
-    if isinstance(image, bytes | bytearray):
-        with open_file(BytesIO(image)) as opened:
-            return bytes(image), str(opened.format).lower()
-    if not isinstance(image, Image.Image):
-        image = Image.fromarray(_pixels(image))
-    buffer = BytesIO()
-    image.save(buffer, "png", compress_level=1)
+def _encoded(image: object) -> tuple[bytes, str]:
+    """The bytes of a file with an image, and its ending; raises InputError, or as Pillow does, for no image.
+
+    Files stay as they are, so that a dataset has one range of values of more than 8 bits; other pixels are
+    those that people see.
+    """
+    if isinstance(image, ImageFile) and image.fp is not None and raw_mode(image):
+        image = image.fp  # Pillow would decode 8 of 16 bits a channel
+    if (file := file_of(image)) is not None:
+        content = file.getvalue() if isinstance(file, BytesIO) else read_regular(Path(file))
+        with open_file(BytesIO(content)) as opened:
+            return content, str(opened.format).lower()
+    given, buffer = in_memory(image), BytesIO()
+    if given.mode.startswith("I"):
+        seen = Image.fromarray(whole(upright(given)).astype(np.uint16))
+    else:  # what is transparent stays so: a drawing in white is lost on white, which is said
+        seen = upright(given) if given.mode in ("RGBA", "LA", "P") else as_seen(given)
+    seen.save(buffer, "png", compress_level=1)
     return buffer.getvalue(), "png"
-
-
-def _pixels(image: Any) -> Any:  # noqa: ANN401
-    """The values of an array or tensor as uint8 [height width] or [height width channels]."""
-    if not hasattr(image, "shape"):
-        raise TypeError(f"a {type(image).__name__}")
-    is_tensor = hasattr(image, "numpy")
-    values = np.asarray(image.detach().cpu().numpy() if is_tensor else image)
-    if is_tensor and values.ndim == 3:
-        values = np.moveaxis(values, 0, -1)
-    if is_tensor and values.dtype.kind == "f":
-        if not (np.isfinite(values).all() and values.min(initial=0) >= 0 and values.max(initial=0) <= 1):
-            raise ValueError("a tensor of values outside 0..1; give the images before they are normalised")
-        values = np.rint(255 * values).astype(np.uint8)
-    if values.dtype != np.uint8 or values.ndim not in (2, 3) or not values.size:
-        raise ValueError(f"{values.dtype} {list(values.shape)}")
-    return values[..., 0] if values.shape[2:] == (1,) else values

@@ -1,14 +1,24 @@
 """All images below a folder, at any depth."""
 
 import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from layerboard.tasks.datasets.reading.files import entries_of, readable
 from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.view.photos import ADDED, endings, heif_broken
+
+# words beside the name of an image in that of its mask, such as 0_mask.png, 0.seg.png and mask_0.png
+_WORDS = (
+    r"(?:mask|seg|segm|segment|segmentation|label|labelid|labelmap|gt|gtfine|ground[ _-]?truth|anno|"
+    r"annotation|instance|instanceid|semantic|panoptic|trimap|matte|alpha|binary|pixel|depth)s?"
+)
+_LAST = re.compile(rf"(?:[ ._-]+{_WORDS})+(?:[ ._-]+colou?r)?[ ._-]?\d{{0,3}}$")
+_FIRST = re.compile(rf"(^|/){_WORDS}[ ._-]+(?=[^/]+$)")
+_IMAGE = re.compile(r"[ ._-]+(?:image|img|rgb|sat|photo|leftimg8bit|original|orig)$")  # in that of an image
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +31,28 @@ class ImageTree:
     empty: tuple[str, ...]  # folders without a file or folder
 
     @property
+    def broken(self) -> tuple[str, ...]:
+        """Names of images that are no files: links to files that do not exist, pipes and devices."""
+        return tuple(path for path in self.others if path.lower().endswith(endings()))
+
+    @property
+    def twins(self) -> tuple[tuple[str, str], ...]:
+        """Images with the name of another one beside them, but for a suffix of masks or the ending.
+
+        Each with that other one, such as ``cat/0_mask.png`` with ``cat/0.jpg``.
+        """
+        first = dict[str, str]()
+        for path in self.images:
+            first.setdefault(_IMAGE.sub("", _stem(path)), path)
+        named = ((path, _FIRST.sub(r"\1", _LAST.sub("", _stem(path)))) for path in self.images)
+        twins = ((path, first.get(stem, path)) for path, stem in named)
+        return tuple((path, other) for path, other in twins if path != other)
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Remarks on the numbers of ignored files, by extension, and folders; empty if there are none."""
-        others = [path for path in self.others if _ending(path) not in _lacking()]
+        broken = {*self.broken}
+        others = [path for path in self.others if _ending(path) not in _lacking() and path not in broken]
         empty = counted(len(self.empty), "empty folders")
         return (
             *([f"{counted(len(others), 'other files')} ignored ({_by_ending(others)})"] if others else []),
@@ -32,12 +61,24 @@ class ImageTree:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on images that are left out because their reader is not installed."""
+        """Notes on images that are left out: their reader is not installed, or their file is not there."""
+        notes = [f"{counted(len(each), 'images')} {words}" for each, words in self._doubtful if each]
         if not (unread := [path for path in self.others if _ending(path) in _lacking()]):
-            return ()
+            return (*notes,)
         what = " ".join(sorted({f"'{ADDED[_ending(path)]}'" for path in unread}))
         how = heif_broken() or f"to have them read, pip install {what}"
-        return (f"{counted(len(unread), 'images')} left out ({_by_ending(unread)}): {how}",)
+        return (f"{counted(len(unread), 'images')} left out ({_by_ending(unread)}): {how}", *notes)
+
+    @property
+    def _doubtful(self) -> Iterator[tuple[Sequence[object], str]]:
+        """Images that are links to nothing, and those that may be masks, with words on them."""
+        yield self.broken, f"left out, which are links to files that do not exist ({some(self.broken)})"
+        yield self.twins, f"named as another one beside them ({some(map(' and '.join, self.twins))})"
+
+
+def _stem(path: str) -> str:
+    """A path without its ending, in lower case."""
+    return path.lower().removesuffix(_ending(path))
 
 
 def _lacking() -> set[str]:

@@ -48,7 +48,7 @@ def test_products_are_read_with_masks_and_references_by_name(tmp_path: Path) -> 
     assert [image.kind for image in bolt.images] == ["crack", "crack", "dent", "good"]
     assert bolt.masked
     assert [bool(read_defect(image).all()) for image in bolt.images] == [True, True, True, False]
-    assert str(data.coverage) == (
+    assert str(data.coverage).startswith(
         "2 products, 6 reference images, 8 test images; 6 test images with a defect, 6 of them with a mask"
         "; 6 masks of the whole image (bolt/test/crack/0.png, bolt/test/crack/1.png and 4 more)"
     )
@@ -109,11 +109,11 @@ def test_defects_are_counted_by_masks_as_they_are_scored(tmp_path: Path) -> None
     data = own(folder)
     assert data.products[0].defect == (True, False, True)
     assert not data.coverage.notes
-    assert str(data.coverage).endswith(
+    assert (
         "2 test images with a defect, 2 of them with a mask; "
         "2 masks of the whole image (test/crack/0.png, test/dent/0.png); "
         "1 mask all black, so without a defect (test/crack/1.png)"
-    )
+    ) in str(data.coverage)
     (folder / "test" / "crack" / "1.png").unlink()
     (folder / "ground_truth" / "crack" / "1_mask.png").unlink()
     assert "without a defect (in test/good): AUROC is not defined" in str(own(folder).coverage)

@@ -106,7 +106,7 @@ def test_arrays_and_iterables_are_images_too(loader: Loader) -> None:
     for wrong, found in ((np.zeros((4, 5, 2), np.uint8), "uint8"), (np.zeros((4, 5, 3)), "float64")):
         with pytest.raises(InputError, match=f"found {found}"):
             cut(wrong)
-    with pytest.raises(InputError, match="expected images of Pillow, arrays or paths, found int"):
+    with pytest.raises(InputError, match=r"expected images of Pillow, paths, bytes, .* found a int"):
         cut([1])  # type: ignore[list-item]
     with pytest.raises(InputError, match="in tiles, not in one piece"):
         CutBackbone(loader(find(["mini-fs"])[0]), Layer(2), "grid", Tiles(128, 64, 8)).preprocess(images[0])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.zoo.errors import InputError
 
@@ -51,3 +52,25 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected a readable folder at .*/a: Permission denied"):
         read_tree(tmp_path)
     (tmp_path / "a").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("image", "other", "twin"),
+    [
+        ("{}.jpg", "{}_mask.png", True),
+        ("{}.jpg", "{}.seg.png", True),
+        ("{}.jpg", "{}.png", True),
+        ("{}.jpg", "{}_gtFine_labelIds.png", True),
+        ("{}_rgb.png", "{}_gt.png", True),
+        ("{}.jpg", "mask_{}.PNG", True),
+        ("{}.jpg", "{}_1.jpg", False),
+        ("{}_left.jpg", "{}_right.jpg", False),
+    ],
+)
+def test_masks_beside_images_are_refused(tmp_path: Path, image: str, other: str, twin: bool) -> None:
+    names = [text.format(number) for number in range(3) for text in (image, other)]
+    touch(*(tmp_path / "cat" / name for name in names))
+    assert len(read_tree(tmp_path).twins) == 3 * twin
+    if twin:
+        with pytest.raises(InputError, match="3 of 6 files that look like masks of images beside them"):
+            read_folder(tmp_path)

@@ -1,5 +1,6 @@
 """Values of 8 to 15 bits in files of 16 or 32."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 from PIL import Image
 
 import layerboard
+from layerboard.tasks.datasets import facts
 from layerboard.tasks.datasets.base import PhotoSample, images_of
 from layerboard.tasks.datasets.catalogue import read_own
-from layerboard.tasks.datasets.depths import with_range
+from layerboard.tasks.datasets.facts import with_facts
 from layerboard.tasks.datasets.hub import TableSample
 from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.framework.identity import own_name
@@ -86,7 +88,7 @@ def test_eight_bits_in_wide_files_are_read_as_they_are(tmp_path: Path) -> None:
     for number in range(3):
         for name in ("a", "b"):
             (tmp_path / "in" / name).mkdir(parents=True, exist_ok=True)
-            Image.fromarray(values.astype(np.int32)).save(tmp_path / "in" / name / f"{number}.tif")
+            Image.fromarray(values.astype(np.int32)).save(tmp_path / "in" / name / f"wide-{number}.tif")
             Image.fromarray(values.astype(np.uint8)).save(tmp_path / "in" / name / f"{number}.png")
     data = read_own(str(tmp_path / "in"))
     assert any(
@@ -113,10 +115,46 @@ def test_rows_of_the_hub_have_one_range_too(tmp_path: Path) -> None:
     root = classes(tmp_path / "in", {"a": 16, "b": 16})
     data = read_own(str(root), Labelling(Path("none")))
     rows = tuple(TableSample(f"train/{row}", row, "image", "", table) for row in range(3))
-    found = with_range(layerboard.tasks.datasets.classes.Unlabelled("hub", rows, data.coverage))
+    found = with_facts(layerboard.tasks.datasets.classes.Unlabelled("hub", rows, data.coverage))
     for sample, bits in zip(found.samples, (12, 10, 8), strict=True):
         np.testing.assert_array_equal(np.asarray(sample.open()), expected(drawn(bits), 12))
         assert "|12 bits" in sample.signature()
+
+
+def test_facts_are_kept_by_the_bytes_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file replaced under its name, size and time is another image; one that is copied is decoded once."""
+    paths = [tmp_path / "in" / name / f"{number}.bmp" for name in "ab" for number in range(3)]
+    for number, path in enumerate(paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(drawn(8, 3, number).astype(np.uint8)).save(path)
+    decoded, read = list[bytes](), facts._facts
+    monkeypatch.setattr(facts, "_facts", lambda content: decoded.append(content) or read(content))
+    first = read_own(str(tmp_path / "in"), cache=tmp_path / "cache")
+    (tmp_path / "in").rename(tmp_path / "moved")
+    moved = read_own(str(tmp_path / "moved"), cache=tmp_path / "cache")
+    assert len(decoded) == len(paths)
+    assert own_name(moved).rpartition("-")[2] == own_name(first).rpartition("-")[2]
+    path = tmp_path / "moved" / "a" / "0.bmp"
+    before = path.stat()
+    Image.fromarray(drawn(8, 3, 9).astype(np.uint8)).save(path)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    replaced = read_own(str(tmp_path / "moved"), cache=tmp_path / "cache")
+    assert len(decoded) == len(paths) + 1
+    assert own_name(replaced) != own_name(moved)
+    signatures = [{sample.signature() for sample in images_of(data)} for data in (moved, replaced)]
+    assert len(signatures[0] - signatures[1]) == 1
+
+
+def test_what_is_lost_on_white_is_said(tmp_path: Path) -> None:
+    """White on nothing; black on nothing is seen."""
+    for name, grey in (("a", 255), ("b", 0)):
+        for number in range(3):
+            values = np.full((9, 7, 4), grey, np.uint8)
+            values[..., 3] = 255 * (np.arange(7) > number)
+            (tmp_path / "in" / name).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(values).save(tmp_path / "in" / name / f"{number}.png")
+    (note,) = read_own(str(tmp_path / "in")).coverage.notes
+    assert note.startswith("3 images of one colour once transparent pixels are white (a/0.png, a/1.png,")
 
 
 def test_a_single_picture_is_read_alike_alone_and_among_others(tmp_path: Path) -> None:
