@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.campaign import campaign_file, campaign_options, in_campaign, plain_value
+from layerboard.benchmark.forms.campaign import (
+    campaign_file,
+    campaign_options,
+    in_campaign,
+    plain_value,
+    require_harmless,
+)
 from layerboard.benchmark.forms.option import (
     Form,
     OnePath,
@@ -206,6 +212,7 @@ class MachineOptions(DeviceOptions, panel="Machine"):
         None,
         "Threads for decoding and scoring.",
         least=1,
+        most=1024,
         instead=parsers.default_workers,
         usual="number of processors",
     )
@@ -382,8 +389,10 @@ class Request(ClusterOptions, VariantOptions, PositionOptions, ExtentOptions, Pa
         options = campaign_options(name, declared(Request))
         try:
             values = vars(Request(**options))
+            alone = [each for each in declared(Request) if each.name in options.keys() - given.keys()]
         except InputError as error:
             raise InputError(in_campaign(name, str(error))) from error
+        require_harmless(name, values, alone)
         for own, other in (("data", "images"), ("images", "data")):
             if own in given and other in options and other not in given:
                 raise InputError(

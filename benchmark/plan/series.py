@@ -15,7 +15,7 @@ from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.references import PART
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import read_local_names, short_names
-from layerboard.zoo.spec.origin import origin_by_mark
+from layerboard.zoo.spec.origin import mark_of
 
 STEP = "step"  # column of a table of steps
 _NUMBER = re.compile(r"(?<!\d)(?<!\d\.)\d+(?!\d|\.\d)")  # a whole one, no part of 0.25
@@ -70,7 +70,7 @@ def find_series(request: Request) -> Series:
         if any(fnmatchcase(spec.name, pattern) for spec in all_specs()):
             others.append(pattern)
             continue
-        mark = origin.mark if (origin := origin_by_mark(pattern)) and origin.has_path else ""
+        mark = mark_of(pattern)
         paths = _matching(pattern.removeprefix(mark))
         checkpoints += [_step(f"{mark}{path}", path, "", pattern, table) for path in paths]
         others += [] if paths else [pattern]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "mapped array": lambda path: read_array(path, mapped=True),
     "digest of weights": lambda path: files_digest([path]),
     "weights": lambda path: read_weights([path]),
-    "JSON of a network": checkpoint.read_network_json,
+    "JSON of a network": lambda path: checkpoint.read_network_json(path, dict[str, Any]),
     "ONNX": lambda path: onnx_network(f"onnx:{path}"),
     "records": read_checked,
     "digest": file_digest,

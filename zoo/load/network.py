@@ -60,7 +60,7 @@ def read_network_of(
 
     They are read by its ``config.json`` or, if that is not transformers', by the names of its tensors.
     """
-    values = {} if checkpoint.config is None else read_network_json(checkpoint.config)
+    values = {} if checkpoint.config is None else read_network_json(checkpoint.config, dict[str, Any])
     tensors: dict[str, Tensor] = {}
     is_described = "model_type" in values or "architectures" in values  # RADIO's authors have the latter
     if not is_described and spec.model_types and CONVERTED.isdisjoint(spec.model_types):
