@@ -329,7 +329,8 @@ class Request(ClusterOptions, VariantOptions, PositionOptions, ExtentOptions, Pa
     series: Plain[bool] = Option(
         False,
         "Backbones are checkpoints of trainings, named by patterns ('runs/*/checkpoint-*', or --weights "
-        "'NAME=runs/*/ckpt-*.pt'); the last whole number in a name is the step. Pages follow each training.",
+        "'NAME=runs/*/ckpt-*.pt'); the number after step or epoch in a name, or its only one, is the "
+        "step. Pages follow each training.",
         panel="Backbones",
     )
     steps: OptionalPath = Option(

@@ -36,10 +36,11 @@ WEIGHT_FILES = (
 )
 _MOST_JSON = 2**26  # maximum bytes of a JSON file about a network, mostly the index of its parts
 _TICK = 100_000_000  # nanoseconds
+OPEN_CLIP = "open_clip_config.json"
 # Files that say how images are shown, the first one that says it counts: as transformers looks for them.
 PROCESSORS = (
     *("processor_config.json", "preprocessor_config.json", "video_preprocessor_config.json"),
-    "open_clip_config.json",
+    OPEN_CLIP,
 )
 SMALL_FILES = ("config.json", *PROCESSORS)  # beside weights, if present
 

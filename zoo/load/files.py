@@ -58,8 +58,8 @@ class FileLoader(OriginLoader):
             return self.choice(spec)
         path, _ = split_part(spec.repository)  # of a damaged file, more is said when it is identified
         checkpoint = of_user(path) if spec.path else locate(spec, cache_dir)
-        path, words = said_normalisation(checkpoint)
-        source = words if path else f"what is usual for the {spec.paper}, since {words}"
+        said, words = said_normalisation(checkpoint)
+        source = words if said else f"what is usual for the {spec.paper}, since {words}"
         facts = f"{shape_in_words(spec)}, from config.json ({spec.paper})"
         return f"{titled(spec)}: {facts}; {images_in_words(spec)} from {source}"
 

@@ -62,9 +62,9 @@ class _Processor:
 def said_normalisation(checkpoint: Checkpoint) -> tuple[Path | None, str]:
     """The file that says how images are normalised, and what it lacks or says otherwise; "" for nothing."""
     files = [*_processors(checkpoint)]
-    path, found, _ = next((each for each in files if each[1].says), (files or [(None, None, {})])[0])
-    if found is None or path is None:
+    if not files:
         return None, "no preprocessor_config.json"
+    path, found, _ = next((each for each in files if each[1].says), files[0])
     without = f"{path.name}, which does not normalise" if found.do_normalize is False else path.name
     return (path, without) if found.says else (None, f"{path.name} has none")
 

@@ -44,12 +44,16 @@ def steps(backbones: Any = (), **options: Any) -> list[tuple[str, int]]:
         (["runs/a/epoch=3-step=40.onnx"], "runs/a/*", [("a", 40)]),
         (["runs/a/step=40-val_loss=0.25.onnx", "runs/a/v1.5-step-7.onnx"], "runs/a/*", [("a", 7), ("a", 40)]),
         (["runs/vit16/step-5/net.onnx"], "runs/*/step-*/net.onnx", [("vit16", 5)]),
+        (["r/epoch=2-step=300-v1.onnx", "r/epoch=1-step=9.onnx"], "r/*", [("r", 9), ("r", 300)]),
+        (["r/epoch=3-val_acc=85.onnx", "r/acc=91-epoch_12.onnx"], "r/*", [("r", 3), ("r", 12)]),
+        (["r/vit16-100.onnx", "r/vit16-200.onnx"], "r/*", [("r", 100), ("r", 200)]),
+        (["r/n-12k.onnx", "r/model_0000500.onnx"], "r/*", [("r", 500), ("r", 12000)]),
         (["a/run/1.onnx", "b/run/1.onnx"], "*/run/*", [("a/run", 1), ("b/run", 1)]),
         (["dino-b16/1.onnx"], "dino-b16/*.onnx", None),  # a name of the registry gets its folder
     ],
 )
 @pytest.mark.usefixtures("_here")
-def test_the_step_is_the_last_whole_number_that_a_pattern_leaves_open(
+def test_the_step_is_a_number_that_a_pattern_leaves_open(
     files: list[str], pattern: str, found: list[tuple[str, int]] | None
 ) -> None:
     write(*files)
@@ -84,6 +88,7 @@ def test_weights_of_a_backbone_and_steps_from_a_table() -> None:
     ("options", "words"),
     [
         ({"backbones": "onnx:run/*"}, "run/last.onnx has no whole number in 'last.onnx'"),
+        ({"backbones": "onnx:split/*"}, "split/3-700.onnx has the numbers 3, 700 in '3-700.onnx'"),
         ({"backbones": "onnx:run/n*"}, "are all step 1 of the training in"),
         ({"backbones": "other/*"}, r"no file or folder matches 'other/\*'"),
         ({"backbones": "mini-dino"}, "--series found no checkpoints"),
@@ -97,7 +102,7 @@ def test_weights_of_a_backbone_and_steps_from_a_table() -> None:
 )
 @pytest.mark.usefixtures("_here")
 def test_wrong_checkpoints_are_refused(options: dict[str, Any], words: str) -> None:
-    write("run/last.onnx", "run/n1.onnx", "run/n-1.onnx", "run/1.pt")
+    write("split/3-700.onnx", "split/4-800.onnx", "run/last.onnx", "run/n1.onnx", "run/n-1.onnx", "run/1.pt")
     Path("steps.csv").write_text("file,step\nother.onnx,1\n")
     Path("wrong.csv").write_text("file,step\nrun/n1.onnx,two\n")
     with pytest.raises(InputError, match=words):

@@ -203,7 +203,7 @@ def test_what_a_file_says_of_images_is_never_assumed(
     (folder / "video_preprocessor_config.json").write_text(
         json.dumps({"video_processor": OWN | {"image_std": 1.0}})
     )
-    with pytest.raises(InputError, match="beside it mean .* remove the file that is not the network's"):
+    with pytest.raises(InputError, match=r"beside it mean .* remove the file that is not the network's"):
         infer(str(folder), None, None)
 
 

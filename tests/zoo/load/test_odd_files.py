@@ -139,10 +139,7 @@ def test_an_index_that_lists_no_files(
     reduced = small("dino-s16")
     (reduced.folder / "model.safetensors").unlink()
     (reduced.folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
-    with pytest.raises(
-        InputError,
-        match=r"index\.json,? (does not list|which is malformed) .*weight_map",
-    ):
+    with pytest.raises(InputError, match=r"index\.json,? (does not list|which is malformed) .*weight_map"):
         loader(reduced.spec)
 
 
