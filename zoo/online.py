@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from layerboard.zoo.errors import error_kind
-
 _LONGEST = 300  # characters of a library's message that are shown
 _BEFORE = r"(?:bearer|basic)\s+|(?:token|password|authorization)['\"]?\s*[:=]\s*(?!['\"]?(?:bearer|basic))"
 _SECRETS = (  # of an address: who asks, and what follows it; tokens
@@ -32,9 +30,9 @@ def hub_answers() -> bool:
     return True
 
 
-def without_secrets(error: BaseException) -> str:
+def without_secrets(message: str) -> str:
     """The message of a library that asks a server, in one line, without tokens and passwords."""
-    text = " ".join((str(error) or error_kind(error)).split())
+    text = " ".join(message.split())
     for pattern, instead in _SECRETS:
         text = pattern.sub(instead, text)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

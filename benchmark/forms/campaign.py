@@ -6,7 +6,7 @@ Beside the options a file can have `PINS`, the weights of its backbones (`benchm
 import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from layerboard.zoo.spec.origin import OBJECT, mark_of, origin_of
 RUN_FILE = "run.yaml"  # in the output folder
 PINS = "pins"  # name, then the fields of `LockedWeights`
 PACKAGED = Path(__file__).parents[1] / "campaigns"
-MOST_BYTES = 2**18
+MOST_BYTES = 2**17
 MOST_VALUES = 2**16
 ONCE = ("campaign", "again")  # options that say nothing of what is measured
 _OF_CALLS = ("campaign", "plan", "json", "progress")  # they say what to do with a campaign
@@ -31,6 +31,7 @@ _NO_PATH = re.compile(r"[A-Za-z][\w+.-]+:|none$|$")  # hf:DATASET, module:name; 
 _CODE = ("backbones", "tasks")  # options that take module:name
 _QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'')
 _DOTTED = re.compile(rf"(?:[\w-]+\s*\.\s*){{{DEEPEST}}}")  # the parser's time is quadratic in a key's parts
+_HALF = re.compile(r"\\u[dD][89a-fA-F]..")  # a surrogate, which no text of a file can hold
 _FLAG = re.compile(r"(?<![\w-])--(?=[a-z])")
 _HEAD = """\
 # What ran last into this folder. `layerboard run --campaign THIS_FILE` goes on with it; with `--output DIR`,
@@ -85,8 +86,11 @@ def _yaml(content: bytes) -> object:
         each = node.value if isinstance(node, yaml.CollectionNode) else ()
         return [part for value in each for part in (value if isinstance(value, tuple) else (value,))]
 
+    text = content.decode("utf-8-sig")
+    if half := _HALF.search(text):
+        raise ValueError(f"{half[0]} is half a character")
     try:
-        loader = yaml.SafeLoader(content.decode("utf-8-sig"))
+        loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         require_modest([node], inner, MOST_VALUES)  # before references to values are resolved
         return None if node is None else loader.construct_document(node)
@@ -137,19 +141,24 @@ def require_harmless(name: str, values: Mapping[str, Any], options: Options) -> 
         several = [*value.values()] if isinstance(value, Mapping) else value
         for text in map(str, several if isinstance(several, list | tuple) else (value,)):
             path = Path(text.removeprefix(mark_of(text)).removeprefix(PREFIX))
-            real = Path(os.path.realpath(path))
             what = ""
             if option.name in _CODE and origin_of(entry_name(text)) is OBJECT:
                 what = "Python code"
             elif option.name == "engine" and ":" in text:
                 what = "a cluster"
-            elif _takes_paths(option) and (text[:1] == "~" or not any(map(real.is_relative_to, folders))):
+            elif _takes_paths(option) and not _is_below(path, folders):
                 what = f"a path outside of {' and '.join(map(str, dict.fromkeys(folders)))}"
             if what:
                 raise InputError(
                     f"{file}: {option.name} has {shortened(text)}, {what}, which a file cannot name alone; "
                     f"give {option.flag}, too, if you trust it"
                 )
+
+
+def _is_below(path: Path, folders: Sequence[Path]) -> bool:
+    """Whether a path, with its links resolved, is below a folder, and begins at no home of a user."""
+    real = Path(os.path.realpath(path))
+    return any(map(real.is_relative_to, folders)) and not any(part[0] == "~" for part in path.parts)
 
 
 def in_campaign(name: str, text: str) -> str:

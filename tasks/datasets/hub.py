@@ -83,7 +83,9 @@ def _load(spec: HubSpec) -> dict[str, Table]:
             if spec.local
             else "check the id and the network, or save_to_disk it elsewhere and name it hf:PATH"
         )
-        raise InputError(f"cannot load dataset {spec.text}: {without_secrets(error)}; {advice}") from error
+        raise InputError(
+            f"cannot load dataset {spec.text}: {without_secrets(str(error))}; {advice}"
+        ) from error
     return dict(loaded) if isinstance(loaded, Mapping) else {str(loaded.split or "all"): loaded}
 
 

@@ -56,7 +56,7 @@ def _download(repository: str, revision: str | None, cache: Path) -> Path | None
     except errors.EntryNotFoundError as error:
         raise InputError(f"{at} has no weights called {' or '.join(WEIGHT_FILES)}.") from error
     except Exception as error:  # of its HTTP library, of what the server sent, or of the disk
-        said = first_line(error) if isinstance(error, OSError) and error.strerror else without_secrets(error)
+        said = without_secrets(first_line(error))
         raise InputError(f"{at} could not be downloaded: {said}") from error
 
 

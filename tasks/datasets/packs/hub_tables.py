@@ -150,7 +150,7 @@ def _load(files: Mapping[str, list[str]], name: str) -> Mapping[str, Any]:
     try:
         loaded = datasets.load_dataset("parquet", data_files=dict(files))
     except Exception as error:
-        said = without_secrets(error.__cause__ or error)
+        said = without_secrets(str(error.__cause__ or error))
         raise InputError(f"cannot load the parquet files of {name}: {said}; fetch them again") from error
     return dict(loaded)
 

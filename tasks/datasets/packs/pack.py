@@ -159,7 +159,7 @@ def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:
             )
     except Exception as error:  # of the connection, the server or the disk
         raise MissingDataError(
-            f"cannot fetch dataset {spec.text}: {without_secrets(error)}; check the id and the "
+            f"cannot fetch dataset {spec.text}: {without_secrets(str(error))}; check the id and the "
             f"network, or fetch it elsewhere and name its folder, {PREFIX}PATH"
         ) from error
     return Path(str(fetched))

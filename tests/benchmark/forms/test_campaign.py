@@ -98,6 +98,18 @@ WRONG = (
     ("1: 2", "a.yaml, which is malformed (expected str, got int, at key in $)"),
     ("plan: true", "a.yaml has the key plan, which belongs beside --campaign, not in its file"),
     ("campaign: b.yaml", "a.yaml has the key campaign, which belongs beside --campaign"),
+    ("output: /tmp/out", "a.yaml: output has '/tmp/out', a path outside of "),
+    ("cache: ../../up", "which a file cannot name alone; give --cache, too, if you trust it"),
+    ("images: ~/photos", "a.yaml: images has '~/photos', a path outside of "),
+    ("weights: {mini-fs: out/net.pth}", "a.yaml: weights has 'out/net.pth', a path outside of "),
+    ("images: 'hf:/etc'", "a.yaml: images has 'hf:/etc', a path outside of "),
+    ("backbones: '/**'", "a.yaml: backbones has '/**', a path outside of "),
+    ("backbones: my_code:net@448px", "backbones has 'my_code:net@448px', Python code, which a file cannot"),
+    ("tasks: my_code:task", "a.yaml: tasks has 'my_code:task', Python code, which a file cannot name alone"),
+    ("engine: ray:head:6379", "a.yaml: engine has 'ray:head:6379', a cluster, which a file cannot name"),
+    ("workers: 10000000", "a.yaml: workers takes a whole number of at most 1024; found 10000000"),
+    ('output: "\\ud800"', "malformed (\\ud800 is half a character)"),
+    ("a: &a [1]\n" + "b: [" + "*a," * 2**15 + "]", "malformed (it has more than 65,536 values)"),
     ("tasks:", "a.yaml has the key tasks without a value"),
     ("tasks: knn\ntasks: spair", "the key 'tasks' comes twice"),
     ("input-size: 3\ninput_size: 4", "a.yaml has the key input_size twice"),
@@ -115,12 +127,13 @@ WRONG = (
     ("? [a]\n: b", "a.yaml, which is malformed (line 1: found unhashable key"),
     ("suite: !!python/object/apply:os.getcwd []", "malformed (line 1: could not determine a constructor"),
     ("[" * 1500, "a.yaml, which is malformed (it is nested too deeply)"),
-    ("suite: '" + "x" * 2**20 + "'", "a.yaml cannot be read: it has 1,048,585 bytes, of at most 262,144"),
+    ("suite: '" + "x" * 2**20 + "'", "a.yaml cannot be read: it has 1,048,585 bytes, of at most 131,072"),
 )
 
 
 @pytest.mark.parametrize(("content", "sentence"), WRONG)
 def test_what_is_wrong_is_one_sentence_with_the_key(here: Path, content: str, sentence: str) -> None:
+    (here / "out").symlink_to(here.parent)
     with pytest.raises(InputError) as caught:
         read(Path("a.yaml"), content)
     assert sentence in str(caught.value)
@@ -139,6 +152,9 @@ def test_a_file_that_is_not_there_is_named(here: Path) -> None:
         with pytest.raises(InputError) as caught:
             Request.filled({"campaign": name})
         assert sentence in str(caught.value)
+    for toml in (".".join("a" * 10_000) + " = 1", 'x = {"a"' + ' . "a"' * 10_000 + " = 1}"):
+        with pytest.raises(InputError, match=r"slow\.toml, which is malformed \(it is nested too deeply\)"):
+            read(Path("slow.toml"), toml)
     (here / "broken.toml").write_bytes(b"\xff")
     with pytest.raises(InputError, match=r"TOML in broken\.toml, which is malformed \('utf-8' codec"):
         Request.filled({"campaign": Path("broken.toml")})
