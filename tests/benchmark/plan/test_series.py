@@ -12,6 +12,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.series import find_series
 from layerboard.benchmark.plan.suites import MINI_SUITE
+from layerboard.leaderboards.records.earlier import set_aside, steps_of
 from layerboard.mini.checkpoints import WEIGHTS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.files import FileLoader, locate
@@ -160,3 +161,18 @@ def test_a_folder_keeps_the_name_of_its_training_beside_another_of_that_name() -
         write_local_names(specs, request.output, find_series(request).names(request.output))
         named += [spec.name for spec in specs]
     assert named == ["run@step5", "b/run@step5", "run@step5"]
+
+
+@pytest.mark.usefixtures("_here")
+def test_results_that_are_set_aside_are_kept_and_found_by_no_page() -> None:
+    write("o/records/run@step2/a.parquet", "o/items/run@step2/a.parquet", "o/records/run@step10/a.parquet")
+    write("o/records/run@steps/a.parquet", "o/records/other@step3/a.parquet")
+    assert steps_of(Path("o"), "run") == {2: "run@step2", 10: "run@step10"}
+    for number in (1, 2):
+        assert (
+            f"run@step2 is of an earlier training of this name, and left out: moved to o/earlier/{number}"
+            in (set_aside(Path("o"), ["run@step2"]))
+        )
+        assert steps_of(Path("o"), "run") == {10: "run@step10"}
+        write("o/earlier/1/keep")
+    assert Path("o/earlier/1/items/run@step2/a.parquet").exists()
