@@ -1,5 +1,6 @@
 """A whole run, from the request to the pages."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -23,12 +24,14 @@ from layerboard.benchmark.plan.lock import given_weights, write_run
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.records.records import file_under
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.records.files import VERSION
+from layerboard.leaderboards.records.earlier import set_aside, steps_of
+from layerboard.leaderboards.records.files import VERSION, safe_name
 from layerboard.leaderboards.records.record import folder_records, of_suite, suites_of
 from layerboard.leaderboards.records.state import state_of
 from layerboard.leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
 from layerboard.leaderboards.writers.current import write_changed
 from layerboard.zoo.errors import counted
+from layerboard.zoo.spec import Variant
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ def _execute(request: Request, prepared: Prepared, report: Reporter, pages: bool
         report.say(f"will fail: {failure}")
     if (given := given_weights(prepared.lock)) and prepared.backbones:
         report.say(given)
+    for left_out in _set_aside(prepared) if request.series else ():
+        report.say(left_out)
     former = set() if request.examples else named_thumbnails(request.output)
 
     begin = perf_counter()
@@ -101,6 +106,23 @@ def _execute(request: Request, prepared: Prepared, report: Reporter, pages: bool
     there, changed = write_changed(board, output, state) if board and pages else ([], False)
     left = tuple(sorted(there)), changed, state, tuple(suites)
     return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, *left)
+
+
+def _set_aside(prepared: Prepared) -> Iterator[str]:
+    """Move the results of earlier trainings out of the way; says for each training which steps these were.
+
+    A training was begun again under its name if one of its steps has other weights than its records say.
+    """
+    output, current = prepared.run.request.output, {spec.entry for spec in prepared.run.plan.backbones}
+    again: dict[str, None] = {}
+    for setup in (jobs.setup for jobs in prepared.backbones):
+        training, step = Variant.of(setup.spec.entry).checkpoint
+        known = folder_records(output / "records" / safe_name(setup.spec.entry))
+        if step >= 0 and len(known) and (known["sha256"] != setup.identity.sha256).any():
+            again[str(training)] = None
+    for name in again:
+        if gone := [each for each in steps_of(output, name).values() if each not in current]:
+            yield set_aside(output, gone)
 
 
 class PassesAndScores:

@@ -11,6 +11,7 @@ from layerboard.zoo.words import WORDS
 
 FEW = 40  # names that a sentence lists; of more, only the first ones
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_ALIKE = {"option": 0.7}  # least similarity of a name with a slip, more where words mean other things
 SHORT = 3  # letters of a word that is too short to be recognised inside of another
 
 
@@ -66,7 +67,7 @@ def likely(what: str, name: str, known: Collection[str]) -> list[str]:
             return meant
     if len(begun := [each for each in known if len(bare) >= SHORT and _bare(each).startswith(bare)]) == 1:
         return begun
-    return get_close_matches(name, known, n=1)
+    return get_close_matches(name, known, n=1, cutoff=_ALIKE.get(what, 0.6))
 
 
 def _bare(name: str) -> str:

@@ -1,16 +1,26 @@
-"""Reading files that others wrote: regular files of a bounded size.
+"""Reading files that others wrote: regular files of a bounded size, whose content fits a schema.
 
 A pipe would be waited for, a device would be read until the memory ends. Both are errors of the operating
 system here, so whoever reads says what is wrong in the sentence that it has for files that cannot be read.
 """
 
 import errno
+import json
 import os
 import stat
+from collections.abc import Callable, Iterable, Sequence
 from io import BufferedReader
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any, TypeVar
+
+from layerboard.zoo.errors import InputError, first_line, shortened
+
+T = TypeVar("T")
 
 MOST_BYTES = 2**31  # maximum size of a file that is read into memory as a whole
+DEEPEST = 64  # maximum depth of values inside of values
+_DEEP = "it is nested too deeply"
 
 
 def require_regular(path: Path | str) -> int:
@@ -37,3 +47,85 @@ def read_regular(path: Path | str, most: int = MOST_BYTES) -> bytes:
         what = f"it has {size:,} bytes, of at most {most:,}"
         raise OSError(errno.EFBIG, what, str(path))
     return Path(path).read_bytes()
+
+
+def read_as(
+    kind: type[T],
+    path: Path,
+    remedy: str = "fetch it again",
+    read: Callable[[Path], bytes] = read_regular,
+    parse: Callable[[bytes], object] | None = None,
+    syntax: str = "JSON",
+) -> T:
+    """The content of a JSON file, or of one that ``parse`` reads, as a ``kind`` (`decoded`).
+
+    Raises InputError, which ends with the remedy, if it cannot be read, or is something else.
+    """
+    try:
+        return decoded(kind, read(path), parse)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {first_line(error)}") from error
+    except ValueError as error:
+        raise InputError(f"expected {syntax} in {path}, which is malformed ({error}); {remedy}") from error
+
+
+def decoded(kind: type[T], content: bytes | str, parse: Callable[[Any], object] | None = None) -> T:
+    """What some JSON says, as a ``kind``: a type of Python, a dataclass or a type of msgspec.
+
+    Fields that a dataclass lacks are left out. Raises ValueError, whose phrase says what is wrong: the syntax
+    (also for a key that comes twice), a field that is missing or of another type, or values that are nested
+    deeper than `DEEPEST`.
+    """
+    try:
+        found = (parse or _json)(content)
+        require_modest([found] if isinstance(found, dict | list) else [], _inner)
+    except RecursionError:
+        raise ValueError(_DEEP) from None
+    return fitted(kind, found)
+
+
+def fitted(kind: type[T], content: object) -> T:
+    """Mappings, lists, texts and numbers as a ``kind``; raises ValueError, as `decoded` does."""
+    import msgspec  # only where a file is read
+
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
+        said = str(error).replace("`", "").replace("array", "list").replace(" - at ", ", at ")
+        said = said.replace("at $.", "at ")
+        raise ValueError(said[:1].lower() + said[1:]) from None
+
+
+def require_modest(level: Sequence[T], inner: Callable[[T], Iterable[T]], most: int = MOST_BYTES) -> None:
+    """Raise ValueError if values hold others deeper than `DEEPEST`, or more than ``most`` in all.
+
+    What several values share counts as often as it is there.
+    """
+    count = depth = 0
+    while level:
+        count, depth = count + len(level), depth + 1
+        if depth > DEEPEST:
+            raise ValueError(_DEEP)
+        if count > most:
+            raise ValueError(f"it has more than {most:,} values")
+        level = [*islice(chain.from_iterable(map(inner, level)), most + 1)]
+
+
+def _json(content: bytes | str) -> object:
+    text = content if isinstance(content, str) else content.decode(json.detect_encoding(content))
+    return json.loads(text.removeprefix("\ufeff"), object_pairs_hook=unique)
+
+
+def unique(pairs: Sequence[tuple[Any, object]]) -> dict[Any, object]:
+    """The mapping of pairs of keys and values; raises ValueError for a key that comes twice."""
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {shortened(next(key for key in keys if keys.count(key) > 1))} comes twice")
+    return mapping
+
+
+def _inner(container: Any) -> Iterable[Any]:  # noqa: ANN401  # a mapping or a list of JSON
+    """The mappings and lists in a mapping or list."""
+    values = container.values() if isinstance(container, dict) else container
+    return (each for each in values if isinstance(each, dict | list))

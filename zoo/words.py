@@ -22,7 +22,7 @@ TASK_WORDS = _by_word(
         "anomaly cluster-object": "detect",
         "anomaly": "ood outlier",
         "instances": "duplicate dedup",
-        "instances retrieval": "search similar",
+        "instances retrieval": "search",
         "davis": "track video",
         "spair": "keypoint correspond",
         "cluster-image cluster-object cluster-part": "cluster",
@@ -43,7 +43,8 @@ WORDS: Mapping[str, Mapping[str, Sequence[str]]] = {
             "input_size": "resol",
             "device": "gpu",
             "again": "force overwrite",
-            "plan": "dry",
+            "plan": "dryrun",
+            "campaign": "config",
             "floor": "baseline",
         }
     ),

@@ -22,6 +22,7 @@ from layerboard.benchmark.commands.run import RunCall
 from layerboard.benchmark.engines.progress import reporter_for
 from layerboard.benchmark.forms.option import called_with
 from layerboard.benchmark.forms.request import Request
+from layerboard.leaderboards.records.earlier import set_aside, steps_of
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.zoo.errors import InputError, first_line, some
 from layerboard.zoo.libraries import is_there
@@ -125,14 +126,20 @@ class TrainingFollower:
         try:
             with _own_randomness():
                 scores = self._score(net, step)
-                if log is not None and scores:
-                    log(dict(scores))  # which may add to them
         except Exception as error:
             if first:
                 raise
             kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
             warnings.warn(f"layerboard has no scores of step {step}: {kind}{first_line(error)}", stacklevel=3)
             return {}
+        try:
+            if log is not None and scores:
+                log(dict(scores))  # which may add to them
+        except Exception as error:  # as of a tracker's run that is closed already
+            if first:
+                raise
+            said = f"{type(error).__name__}: {first_line(error)}"
+            warnings.warn(f"layerboard has scores of step {step}, which log= refused: {said}", stacklevel=3)
         return scores
 
     def finish(self) -> None:
@@ -163,6 +170,10 @@ class TrainingFollower:
         self._name = self._name or type(chosen).__name__
         options = {"verbose": self.board is None, **self._network, "name": f"{self._name}@step{step}"}
         network = from_module(chosen, **options)
+        if self.board is None and (
+            later := [each for at, each in steps_of(self._call.output, self._name).items() if at > step]
+        ):
+            warnings.warn(f"layerboard: {set_aside(self._call.output, later)}", stacklevel=4)
         request = Request.of(self._call, backbones=network)
         summary = execute(request, reporter_for(self._call.progress), pages=False)
         self.board = summary.board

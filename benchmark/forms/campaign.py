@@ -6,26 +6,32 @@ Beside the options a file can have `PINS`, the weights of its backbones (`benchm
 import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from layerboard.benchmark.forms.option import Option
 from layerboard.benchmark.forms.parsers import WrongValueError
+from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError, first_line, likely, shortened, unknown
-from layerboard.zoo.reading import read_regular
+from layerboard.zoo.reading import DEEPEST, read_as, read_regular, require_modest, unique
 from layerboard.zoo.spec import entry_name
-from layerboard.zoo.spec.origin import origin_by_mark
+from layerboard.zoo.spec.origin import OBJECT, mark_of, origin_of
 
 RUN_FILE = "run.yaml"  # in the output folder
 PINS = "pins"  # name, then the fields of `LockedWeights`
 PACKAGED = Path(__file__).parents[1] / "campaigns"
-MOST_BYTES = 2**20
+MOST_BYTES = 2**17
+MOST_VALUES = 2**16
 ONCE = ("campaign", "again")  # options that say nothing of what is measured
 _OF_CALLS = ("campaign", "plan", "json", "progress")  # they say what to do with a campaign
 _NO_PATH = re.compile(r"[A-Za-z][\w+.-]+:|none$|$")  # hf:DATASET, module:name; labels: none
+_CODE = ("backbones", "tasks")  # options that take module:name
+_QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'')
+_DOTTED = re.compile(rf"(?:[\w-]+\s*\.\s*){{{DEEPEST}}}")  # the parser's time is quadratic in a key's parts
+_HALF = re.compile(r"\\u[dD][89a-fA-F]..")  # a surrogate, which no text of a file can hold
 _FLAG = re.compile(r"(?<![\w-])--(?=[a-z])")
 _HEAD = """\
 # What ran last into this folder. `layerboard run --campaign THIS_FILE` goes on with it; with `--output DIR`,
@@ -54,33 +60,39 @@ def campaign_file(name: str) -> Path:
 
 def read_campaign(path: Path) -> dict[str, Any]:
     """The values of a campaign file by key; raises InputError, with its path, if it has none."""
-    kind = "TOML" if path.suffix == ".toml" else "YAML"
-    try:
-        text = read_regular(path, MOST_BYTES).decode("utf-8-sig")
-        content = tomllib.loads(text) if kind == "TOML" else _yaml(text)
-    except OSError as error:
-        raise InputError(f"campaign file {path} cannot be read: {first_line(error)}") from error
-    except (ValueError, RecursionError) as error:
-        problem = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InputError(f"campaign file {path} is no {kind}: {problem}") from error
-    if not isinstance(content, dict) or not content:
-        what = shortened(content) if content else "nothing"
-        raise InputError(
-            f"campaign file {path}: expected keys with values, such as 'tasks: knn'; found {what}"
-        )
+    parse, syntax = (_toml, "TOML") if path.suffix == ".toml" else (_yaml, "YAML")
+    remedy = "it takes keys with values, such as 'tasks: knn'"
+    content = read_as(dict[str, Any], path, remedy, partial(read_regular, most=MOST_BYTES), parse, syntax)
+    if not content:
+        raise InputError(f"{path} is empty; {remedy}")
     return content
 
 
-def _yaml(text: str) -> object:
+def _toml(content: bytes) -> object:
+    """The content of a TOML text; raises ValueError, at once where its parser would take hours."""
+    text = content.decode("utf-8-sig")
+    if _DOTTED.search(_QUOTED.sub("s", text)):
+        raise ValueError("it is nested too deeply")
+    return tomllib.loads(text)
+
+
+def _yaml(content: bytes) -> object:
     """The content of a YAML text; raises ValueError, also for a key that comes twice."""
     import yaml  # only where a file is read
 
+    def inner(node: Any) -> list[Any]:  # noqa: ANN401  # a node of a library without types
+        if isinstance(node, yaml.MappingNode):
+            unique([(key.value if isinstance(key.value, str) else id(key), 0) for key, _ in node.value])
+        each = node.value if isinstance(node, yaml.CollectionNode) else ()
+        return [part for value in each for part in (value if isinstance(value, tuple) else (value,))]
+
+    text = content.decode("utf-8-sig")
+    if half := _HALF.search(text):
+        raise ValueError(f"{half[0]} is half a character")
     try:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
-        keys = sorted(str(key.value) for key, _ in node.value) if isinstance(node, yaml.MappingNode) else ()
-        if twice := [key for key, following in pairwise(keys) if key == following]:
-            raise ValueError(f"the key {shortened(twice[0])} comes twice")
+        require_modest([node], inner, MOST_VALUES)  # before references to values are resolved
         return None if node is None else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
@@ -114,6 +126,39 @@ def campaign_options(name: str, options: Options) -> dict[str, Any]:
         if spelled != PINS:
             given[spelled] = _moved(value, named[spelled], path.parent)
     return given
+
+
+def require_harmless(name: str, values: Mapping[str, Any], options: Options) -> None:
+    """Raise InputError for what a campaign file must not decide alone, as somebody else may have written it.
+
+    That are code, clusters, and paths that are neither below the working folder nor below that of the file,
+    also by ``..``, ``~`` or a link. ``values`` are kept ones of options that the command does not give.
+    """
+    file = campaign_file(name)
+    folders = [Path(os.path.realpath(folder)) for folder in (Path.cwd(), file.parent)]
+    for option in options:
+        value = values[option.name]
+        several = [*value.values()] if isinstance(value, Mapping) else value
+        for text in map(str, several if isinstance(several, list | tuple) else (value,)):
+            path = Path(text.removeprefix(mark_of(text)).removeprefix(PREFIX))
+            what = ""
+            if option.name in _CODE and origin_of(entry_name(text)) is OBJECT:
+                what = "Python code"
+            elif option.name == "engine" and ":" in text:
+                what = "a cluster"
+            elif _takes_paths(option) and not _is_below(path, folders):
+                what = f"a path outside of {' and '.join(map(str, dict.fromkeys(folders)))}"
+            if what:
+                raise InputError(
+                    f"{file}: {option.name} has {shortened(text)}, {what}, which a file cannot name alone; "
+                    f"give {option.flag}, too, if you trust it"
+                )
+
+
+def _is_below(path: Path, folders: Sequence[Path]) -> bool:
+    """Whether a path, with its links resolved, is below a folder, and begins at no home of a user."""
+    real = Path(os.path.realpath(path))
+    return any(map(real.is_relative_to, folders)) and not any(part[0] == "~" for part in path.parts)
 
 
 def in_campaign(name: str, text: str) -> str:
@@ -151,9 +196,13 @@ def plain_value(value: Any) -> Any:  # noqa: ANN401
     return str(value) if isinstance(value, Path) else value
 
 
+def _takes_paths(option: Option[Any, Any]) -> bool:
+    return Path in (*get_args(option.accepts), *get_args(option.kind), option.kind)
+
+
 def _moved(value: Any, option: Option[Any, Any], start: Path, end: Path | None = None) -> Any:  # noqa: ANN401
     """A value whose relative paths start at a folder, with those that start here, or at another one."""
-    if Path not in (*get_args(option.accepts), *get_args(option.kind), option.kind):
+    if not _takes_paths(option):
         return value
     if get_origin(option.kind) is Mapping and not isinstance(value, Mapping):
         assert option.parse is not None
@@ -171,8 +220,7 @@ def _moved(value: Any, option: Option[Any, Any], start: Path, end: Path | None =
 
 def _moved_path(text: str, start: Path, end: Path | None, *, sure: bool) -> str:
     """A text that is ``sure`` to be a path, unless it has a scheme, or is one if such a folder exists."""
-    origin = origin_by_mark(text)
-    mark = origin.mark if origin and origin.has_path else ""
+    mark = mark_of(text)
     path = text.removeprefix(mark)
     if os.path.isabs(path) or _NO_PATH.match(path):
         return text

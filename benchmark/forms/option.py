@@ -74,6 +74,7 @@ class Option(Generic[Given, Kept]):
     positional: bool | None = None  # without a name on the command line; None: if it is required
     choices: Collection[str] = ()
     least: int | None = None
+    most: int = parsers.LARGEST
     usual: str = ""  # the default in words, if it depends on something else
     instead: Callable[[], Kept] | None = None  # returns the kept value for the default None
     panel: str = ""  # heading of its group in the help; "": that of the class that declares it
@@ -96,7 +97,7 @@ class Option(Generic[Given, Kept]):
         if self.choices:
             usual = partial(parsers.choice, choices=self.choices)
         elif self.kind is int:
-            usual = partial(parsers.whole, least=self.least)
+            usual = partial(parsers.whole, least=self.least, most=self.most)
         self.parse = self.parse or usual
 
     @property

@@ -84,10 +84,10 @@ def switch(value: object) -> bool:
     return value
 
 
-def whole(value: object, least: int | None = None) -> int:
-    """A whole number that is not below ``least``."""
-    if isinstance(value, int) and abs(value) > LARGEST:
-        raise WrongValueError(f"a whole number of at most {LARGEST}", value)
+def whole(value: object, least: int | None = None, most: int = LARGEST) -> int:
+    """A whole number from ``least`` to ``most``."""
+    if isinstance(value, int) and abs(value) > most:
+        raise WrongValueError(f"a whole number of at most {most}", value)
     if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
         raise WrongValueError(f"a whole number{'' if least is None else f' of at least {least}'}", value)
     return value

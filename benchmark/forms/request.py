@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.campaign import campaign_file, campaign_options, in_campaign, plain_value
+from layerboard.benchmark.forms.campaign import (
+    campaign_file,
+    campaign_options,
+    in_campaign,
+    plain_value,
+    require_harmless,
+)
 from layerboard.benchmark.forms.option import (
     Form,
     OnePath,
@@ -207,6 +213,7 @@ class MachineOptions(DeviceOptions, panel="Machine"):
         None,
         "Threads for decoding and scoring.",
         least=1,
+        most=1024,
         instead=parsers.default_workers,
         usual="number of processors",
     )
@@ -323,7 +330,8 @@ class Request(ClusterOptions, VariantOptions, PositionOptions, ExtentOptions, Pa
     series: Plain[bool] = Option(
         False,
         "Backbones are checkpoints of trainings, named by patterns ('runs/*/checkpoint-*', or --weights "
-        "'NAME=runs/*/ckpt-*.pt'); the last whole number in a name is the step. Pages follow each training.",
+        "'NAME=runs/*/ckpt-*.pt'); the number after step or epoch in a name, or its only one, is the "
+        "step. Pages follow each training.",
         panel="Backbones",
     )
     steps: OptionalPath = Option(
@@ -386,8 +394,10 @@ class Request(ClusterOptions, VariantOptions, PositionOptions, ExtentOptions, Pa
             for option in every:
                 require_something(option, options.get(option.name, ...))
             values = vars(Request(**options))
+            alone = [each for each in declared(Request) if each.name in options.keys() - given.keys()]
         except InputError as error:
             raise InputError(in_campaign(name, str(error))) from error
+        require_harmless(name, values, alone)
         for own, other in (("data", "images"), ("images", "data")):
             if own in given and other in options and other not in given:
                 raise InputError(

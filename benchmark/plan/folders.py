@@ -6,6 +6,8 @@ from tempfile import TemporaryFile
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
 
+_WRITTEN = ("records", "items", "arrays", "examples", "thumbnails", "features", "tables", "report")
+
 
 def require_writable(output: Path, cache: Path) -> None:
     """Create both folders, and remove leftovers of killed runs; raises InputError if one cannot be used.
@@ -15,8 +17,8 @@ def require_writable(output: Path, cache: Path) -> None:
     _make(output, "--output")
     _make(cache, "--cache")
     require_writable_folder(output, "--output")
-    folders = (output / name for name in ("records", "items", "features", "tables"))
-    remove_leftovers((*folders, cache / "features"))
+    remove_leftovers((*(output / name for name in _WRITTEN), cache / "features"))
+    remove_leftovers([output], below=False)  # which may be a folder with much else
 
 
 def _make(folder: Path, option: str) -> None:

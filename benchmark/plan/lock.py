@@ -13,6 +13,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
+from layerboard.zoo.reading import fitted
 from layerboard.zoo.references import split_part
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import BackboneSpec
@@ -44,17 +45,13 @@ def read_lock(output: Path) -> Lock:
 
 def _pins(path: Path) -> Lock:
     """The pins of a campaign file; raises InputError if they are none."""
-    rows = read_campaign(path).get(PINS, {})
     try:
-        lock = {str(name): LockedWeights(**row) for name, row in rows.items()}
-        if all(isinstance(text, str) for each in lock.values() for text in asdict(each).values()):
-            return lock
-    except (TypeError, AttributeError):
-        pass
-    raise InputError(
-        f"the key {PINS} of {path} takes a repository, a revision and a sha256, each a text, by name of the "
-        "backbone, as a run writes them"
-    )
+        return fitted(Lock, read_campaign(path).get(PINS, {}))
+    except ValueError as error:
+        raise InputError(
+            f"the key {PINS} of {path} takes a repository, a revision and a sha256 by name of the backbone, "
+            f"as a run writes them ({error})"
+        ) from error
 
 
 def known_lock(request: Request) -> Lock:

@@ -11,14 +11,23 @@ from pathlib import Path
 
 from layerboard.benchmark.forms.request import Request
 from layerboard.tasks.datasets.reading.labels import FILE_COLUMNS, read_label_table, require_columns
-from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.errors import InputError, counted, few_of, some
 from layerboard.zoo.references import PART
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import read_local_names, short_names
-from layerboard.zoo.spec.origin import origin_by_mark
+from layerboard.zoo.spec.origin import mark_of
 
 STEP = "step"  # column of a table of steps
-_NUMBER = re.compile(r"(?<!\d)(?<!\d\.)\d+(?!\d|\.\d)")  # a whole one, no part of 0.25
+# A whole number, no part of 0.25, also in thousands or millions: 12k, 1.5M.
+_DIGITS = r"(?<!\d)(?<!\d\.)(?<!\de)(?:(\d+(?:\.\d+)?)([kKM])(?![a-zA-Z])|(\d+)(?!\d|\.\d|e\d))"
+# What counts a training, the first one that a name has; and other numbers than steps.
+_NAMED = [
+    re.compile(rf"(?<![a-zA-Z])(?:global_?)?(?:{word})s?[\W_]*{_DIGITS}", re.IGNORECASE)
+    for word in ("step", "epoch|ep", "iteration|iter|it")
+]
+_OTHERS = "acc[a-z0-9]*|loss|map|auc|f1|m?iou|score|top[0-9]?|seed|lr|bs|fold"
+_MEASURED = re.compile(rf"(?<![a-zA-Z])({_OTHERS})[\W_]*\d[\d.]*", re.IGNORECASE)
+_ENDINGS = re.compile(r"(-v\d+)?(\.[A-Za-z]+\d?)*$")  # -v1: Lightning's, where a name was taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,7 @@ class TrainingStep:
     weights_of: str  # the backbone of which it is a file of weights; "" for none
     training: str  # absolute path of the training's folder
     step: int
+    file: str  # the part of its path by which the step is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +57,16 @@ class Series:
     def lines(self, names: Mapping[str, str]) -> Iterator[str]:
         """What was found of each training, in a line."""
         for folder, name in names.items():
-            steps = [each.step for each in self.steps if each.training == folder]
-            ends = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
-            yield f"{name}: {counted(len(steps), 'checkpoints')} of a training, step {ends}"
+            steps = [each for each in self.steps if each.training == folder]
+            listed = few_of([f"{each.step:,} ({each.file})" for each in steps])
+            yield f"{name}: {counted(len(steps), 'checkpoints')} of a training, step {listed}"
 
 
 def find_series(request: Request) -> Series:
     """The checkpoints that ``--backbones`` and ``--weights`` mean; none without ``--series``.
 
-    The step of a checkpoint is the last whole number in the part of its path that the pattern leaves open, or
-    a row of the table ``--steps``. The folder that this part is in is the training. Raises InputError if a
+    The step of a checkpoint is a number in the part of its path that the pattern leaves open (`_steps_in`),
+    or a row of the table ``--steps``. The folder that this part is in is the training. Raises InputError if a
     pattern means no file, and for a checkpoint without a step, or with that of another one.
     """
     if not request.series:
@@ -70,14 +80,14 @@ def find_series(request: Request) -> Series:
         if any(fnmatchcase(spec.name, pattern) for spec in all_specs()):
             others.append(pattern)
             continue
-        mark = origin.mark if (origin := origin_by_mark(pattern)) and origin.has_path else ""
+        mark = mark_of(pattern)
         paths = _matching(pattern.removeprefix(mark))
-        checkpoints += [_step(f"{mark}{path}", path, "", pattern, table) for path in paths]
+        checkpoints += _checkpoints(paths, mark, "", pattern, table)
         others += [] if paths else [pattern]
     weights = dict(request.weights)
     for name, path in request.weights.items():
         if has_magic(str(path)) and not path.exists():
-            checkpoints += [_step(each, each, name, str(path), table) for each in _matching(str(path))]
+            checkpoints += _checkpoints(_matching(str(path)), "", name, str(path), table)
             del weights[name]
             others = [pattern for pattern in others if pattern != name]
     if not checkpoints:
@@ -105,23 +115,53 @@ def _matching(pattern: str) -> list[str]:
     return [f"{path}{part}" for path in paths]
 
 
-def _step(backbone: str, path: str, weights_of: str, pattern: str, table: Mapping[str, int]) -> TrainingStep:
-    """A checkpoint with its step, from the table or from its name."""
-    parts = Path(pattern).parts
-    opened = [number for number, part in enumerate(reversed(parts)) if has_magic(part)]
+def _checkpoints(
+    paths: Sequence[str], mark: str, weights_of: str, pattern: str, table: Mapping[str, int]
+) -> Iterator[TrainingStep]:
+    """The checkpoints that a pattern means, each with its step, from the table or from its name."""
+    opened = [number for number, part in enumerate(reversed(Path(pattern).parts)) if has_magic(part)]
     after = opened[0] if opened else 0  # parts of the path after the one that the pattern leaves open
-    whole = Path(abspath(path.partition(PART)[0]))
-    part = whole.parts[-1 - after]
-    numbers = _NUMBER.findall(Path(part).stem if whole.is_file() and not after else part)
-    if table and str(whole) not in table:
-        raise InputError(f"the table of --steps has no row of {path}")
-    if not table and not numbers:
-        raise InputError(
-            f"{path} has no whole number in {part!r}, by which its step would be known; leave it out of "
-            "the pattern, or give --steps, a CSV file with the columns file and step"
-        )
-    step = table[str(whole)] if table else int(numbers[-1])
-    return TrainingStep(backbone, weights_of, str(whole.parents[after]), step)
+    wholes = [Path(abspath(path.partition(PART)[0])) for path in paths]
+    names = [whole.parts[-1 - after] for whole in wholes]
+    bare = [
+        _ENDINGS.sub("", name) if whole.is_file() and not after else name
+        for whole, name in zip(wholes, names, strict=True)
+    ]
+    for path, whole, name, found in zip(paths, wholes, names, _steps_in(bare), strict=True):
+        if table and str(whole) not in table:
+            raise InputError(f"the table of --steps has no row of {path}")
+        if not table and len(found) != 1:
+            has = f"the numbers {', '.join(map(str, found))}" if found else "no whole number"
+            raise InputError(
+                f"{path} has {has} in {name!r}, by which its step would be known; leave it out of the "
+                "pattern, call it step=N, or give --steps, a CSV file with the columns file and step"
+            )
+        step = table[str(whole)] if table else found[0]
+        yield TrainingStep(f"{mark}{path}", weights_of, str(whole.parents[after]), step, name)
+
+
+def _steps_in(names: Sequence[str]) -> list[list[int]]:
+    """For each name what may be its step.
+
+    That is the number after the word step, or else epoch or iteration, or else the only number; of several,
+    the only one that not all names have at this place.
+    """
+    steps: list[list[int]] = []
+    for name in names:
+        found = next(filter(None, (pattern.findall(name) for pattern in _NAMED)), None)
+        numbers = found[-1:] if found else re.findall(_DIGITS, _MEASURED.sub("", name))
+        steps.append([_whole(*each) for each in numbers])
+    several = [found for found in steps if len(found) > 1]
+    if len({*map(len, several)}) == 1:
+        differ = [len({*column}) > 1 for column in zip(*several, strict=True)]
+        if sum(differ) == 1:
+            steps = [[found[differ.index(True)]] if len(found) > 1 else found for found in steps]
+    return steps
+
+
+def _whole(many: str, unit: str, digits: str) -> int:
+    """A number that was found as ``_DIGITS``."""
+    return round(float(many) * {"k": 10**3, "m": 10**6}[unit.lower()]) if unit else int(digits)
 
 
 def _steps_of(path: Path) -> dict[str, int]:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.zoo.atomic import write_whole
-from layerboard.zoo.reading import open_regular, read_regular
+from layerboard.zoo.reading import decoded, open_regular, read_regular
 
 MARK = b"layerboard-seal:"
 COMPANIONS = b"layerboard-companions"  # digests, by name, of the companions of the records
@@ -76,13 +76,7 @@ def has_checksum(content: bytes) -> bool:
 
 def companions_of(content: bytes) -> dict[str, str]:
     """Digests of the companions of some records, by name; empty if there are none."""
-    try:
-        companions = json.loads((_footer(content).metadata or {}).get(COMPANIONS, b"{}"))
-    except RecursionError as error:
-        raise ValueError("what belongs to it is nested too deeply") from error
-    if not isinstance(companions, dict):
-        raise ValueError("it does not name what belongs to it")
-    return companions
+    return decoded(dict[str, str], (_footer(content).metadata or {}).get(COMPANIONS, b"{}"))
 
 
 def results_version(content: bytes) -> int:

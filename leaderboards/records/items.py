@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from layerboard.tasks.framework.base import Items, Statistic
+from layerboard.tasks.framework.base import Items, Over, Statistic
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import DamagedError, first_line
-from layerboard.zoo.reading import require_regular
+from layerboard.zoo.reading import decoded, require_regular
 
 Place = tuple[int, str, str]  # layer, tap and pooling
 
@@ -128,7 +128,9 @@ def _items(table: pa.Table) -> Iterator[tuple[Place, Items]]:
         return
     statistics = {
         metric: Statistic(column, over)
-        for metric, (column, over) in json.loads(table.schema.metadata[STATISTICS]).items()
+        for metric, (column, over) in decoded(
+            dict[str, tuple[str, Over]], table.schema.metadata[STATISTICS]
+        ).items()
     }
     texts = {name: table[name].chunk(0) for name in HEAD[1:]}
     codes = {name: column.indices.to_numpy() for name, column in texts.items()}

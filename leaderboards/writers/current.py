@@ -2,15 +2,24 @@
 
 import hashlib
 import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.records.state import stamps_of
+from layerboard.leaderboards.records.state import Stamps, stamps_of
 from layerboard.zoo.atomic import write_whole
-from layerboard.zoo.reading import read_regular
+from layerboard.zoo.reading import decoded, read_regular
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """Facts of the pages of a board when they were written."""
+
+    made_of: str
+    pages: list[str]  # their names
+    files: Stamps
 
 
 def write_changed(board: Board, output: Path, state: str) -> tuple[list[Path], bool]:
@@ -33,22 +42,22 @@ def write_changed(board: Board, output: Path, state: str) -> tuple[list[Path], b
     written = write_board(board, folder)
     figures = (figure for page in written for figure in page.with_suffix("").glob("*.svg"))
     stamps = stamps_of(folder, (path.relative_to(folder).as_posix() for path in (*written, *figures)))
-    known = {"made of": made_of, "pages": [path.name for path in written], "files": stamps}
+    known = _Written(made_of, [path.name for path in written], stamps)
     if facts.exists():  # another run wrote at the same time: whose pages are there is unknown
         facts.unlink(missing_ok=True)
     else:
-        write_whole(facts, json.dumps(known, indent=1) + "\n")
+        write_whole(facts, json.dumps(asdict(known), indent=1) + "\n")
     return written, True
 
 
 def _current(facts: Path, made_of: str) -> list[str]:
     """Names of the pages in a folder if they are current by its facts, else none."""
     try:
-        known: dict[str, Any] = json.loads(read_regular(facts))
-        same = known["made of"] == made_of and known["files"] == stamps_of(facts.parent, known["files"])
-        return [*map(str, known["pages"])] if same else []
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # there are none, or they are damaged
+        known = decoded(_Written, read_regular(facts))
+    except (OSError, ValueError):  # there are none, or they are damaged
         return []
+    same = known.made_of == made_of and known.files == stamps_of(facts.parent, known.files)
+    return known.pages if same else []
 
 
 def _made_of(board: Board, state: str) -> str:

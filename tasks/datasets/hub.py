@@ -13,7 +13,7 @@ from layerboard.tasks.datasets.classes import Classification, LabelledSample
 from layerboard.tasks.datasets.hub_spec import HubSpec, parse_hub_spec
 from layerboard.tasks.datasets.reading.names import normal
 from layerboard.zoo.errors import InputError, UnreadableImageError
-from layerboard.zoo.online import hub_answers, offline_unless
+from layerboard.zoo.online import hub_answers, offline_unless, without_secrets
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding, open_file
 
@@ -83,15 +83,15 @@ def _load(spec: HubSpec) -> dict[str, Table]:
             with offline_unless(hub_answers()):
                 config = spec.options.get("config")
                 loaded = datasets.load_dataset(spec.location, config, revision=spec.revision)
-    # the library's errors (connection, missing files, configurations, scripts) share only these base classes
-    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+    except Exception as error:  # of the connection, missing files, configurations, what a server sent
         advice = (
             "name a folder written by save_to_disk"
             if spec.local
             else "check the id and the network, or save_to_disk it elsewhere and name it hf:PATH"
         )
-        said = " ".join(str(error).split())
-        raise InputError(f"cannot load dataset {spec.text}: {said}; {advice}") from error
+        raise InputError(
+            f"cannot load dataset {spec.text}: {without_secrets(str(error))}; {advice}"
+        ) from error
     return dict(loaded) if isinstance(loaded, Mapping) else {str(loaded.split or "all"): loaded}
 
 

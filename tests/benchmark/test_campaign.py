@@ -64,17 +64,17 @@ def test_the_file_says_what_truly_ran(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lines = ['backbones = "mini-fs"', 'tasks = ["spair"]', 'layers = "2"', 'dtype = "auto"']
-    lines += ['cache = "cache"', f'data = "{data}"']
+    lines += ['cache = "cache"']
     (tmp_path / "c.toml").write_text("\n".join(lines), encoding="utf-8")
     words = ("run", "--campaign", "c.toml", "--tasks", "knn", "--layers", "1", "--no-floor", "-o", "out")
-    said = command(capsys, *words)
+    said = command(capsys, *words, "--data", str(data))
     assert said.code == 0
     assert "tasks is ['knn'], in place of ['spair'] in c.toml" in said.err
     assert "layers is '1', in place of '2' in c.toml" in said.err
     kept = yaml.safe_load(Path("out", RUN_FILE).read_text())
     ran = {"backbones": ["mini-fs"], "tasks": ["knn"], "layers": "1", "dtype": ["float32"], "floor": False}
     assert {key: kept[key] for key in ran} == ran
-    planned = command(capsys, "run", "--campaign", "out", "--plan", "--json")
+    planned = command(capsys, "run", "--campaign", "out", "--plan", "--json", "--data", str(data))
     assert (planned.code, json.loads(planned.out)["forwards"]) == (0, 0)
 
 
@@ -85,11 +85,12 @@ def test_a_campaign_that_is_killed_ten_times_ends_as_one_that_nothing_disturbed(
     """A kill comes before any of the next four files, so that all kinds of work are cut."""
     tasks, options = ("knn", "davis", "spair"), {"layers": QUICK, "examples": False}
     whole = run(tmp_path / "whole", BACKBONES, *tasks, data=data, **options)
-    options |= {"backbones": [*BACKBONES], "tasks": [*tasks], "data": str(data), "floor": False, "workers": 1}
+    options |= {"backbones": [*BACKBONES], "tasks": [*tasks], "floor": False, "workers": 1}
     file = campaign(tmp_path / "lab.yaml", output="out", cache="cache", **options)
     draw, shown = random.Random(0), str(tmp_path / "shown")
-    jobs = [[(["run", "--campaign", str(file)], draw.randint(1, 4), shown)] for _ in range(KILLS)]
-    jobs.append([(["run", "--campaign", str(tmp_path / "out")], 0, shown)])
+    of = ["--data", str(data), "--campaign"]
+    jobs = [[(["run", *of, str(file)], draw.randint(1, 4), shown)] for _ in range(KILLS)]
+    jobs.append([(["run", *of, str(tmp_path / "out")], 0, shown)])
     (tmp_path / "jobs.json").write_text(json.dumps(jobs))
     ended = subprocess.run(
         [sys.executable, "-m", "tests.benchmark.driver", str(tmp_path / "jobs.json")],

@@ -114,7 +114,6 @@ CLIP_NAMES = AuthorsNames(
     patches="conv1.weight",
     hidden="mlp.c_fc.weight",
 )
-OPENAI = ("clip-b32", "clip-b16", "clip-l14")  # entries of OpenAI's own networks, whose activation is known
 
 # SigLIP and SigLIP 2: a sigmoid loss; no class token. The repositories of SigLIP 2 with a fixed size hold
 # networks of SigLIP's own model type; those called NaFlex are another, which takes patches instead of images

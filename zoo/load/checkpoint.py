@@ -1,7 +1,6 @@
 """Files of a backbone: their locations, their version, and the tensors in them."""
 
 import hashlib
-import json
 import pickle
 import time
 import warnings
@@ -9,9 +8,9 @@ import zipfile
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors.torch import load_file
@@ -26,15 +25,24 @@ from layerboard.zoo.load.mistaken import (
     refuse_without_weights,
     zip_sizes,
 )
-from layerboard.zoo.reading import open_regular, read_regular, require_regular
+from layerboard.zoo.reading import open_regular, read_as, read_regular, require_regular
+
+T = TypeVar("T")
 
 # Names of weight files, the preferred first; an index lists the parts of a split file.
 WEIGHT_FILES = (
     *("model.safetensors", "model.safetensors.index.json"),
     *("pytorch_model.bin", "pytorch_model.bin.index.json"),
 )
+_MOST_JSON = 2**26  # maximum bytes of a JSON file about a network, mostly the index of its parts
 _TICK = 100_000_000  # nanoseconds
-SMALL_FILES = ("config.json", "preprocessor_config.json")  # beside weights, if present
+OPEN_CLIP = "open_clip_config.json"
+# Files that say how images are shown, the first one that says it counts: as transformers looks for them.
+PROCESSORS = (
+    *("processor_config.json", "preprocessor_config.json", "video_preprocessor_config.json"),
+    OPEN_CLIP,
+)
+SMALL_FILES = ("config.json", *PROCESSORS)  # beside weights, if present
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +50,17 @@ class Checkpoint:
     """Files of one version of a backbone."""
 
     weights: tuple[Path, ...]
-    config: Path | None  # these two are optional
-    preprocessor: Path | None
+    config: Path | None
+    preprocessors: tuple[Path, ...]  # those of `PROCESSORS` that are there
     revision: str  # commit of its repository, or digest of the files
     part: str = ""  # label of the one of several networks in the weights that was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """What lists the parts of a split file: the file of each tensor."""
+
+    weight_map: dict[str, str]
 
 
 def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
@@ -58,9 +73,9 @@ def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
             f"{path} lists {counted(len(weights), 'files')}, of which {some(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not there; put all of them beside it."
         )
-    config, preprocessor = (each if each.is_file() else None for each in map(directory.joinpath, SMALL_FILES))
+    config, processors = _beside((directory,))
     hashed = weights if config is None else (*weights, config)
-    return Checkpoint(weights, config, preprocessor, revision or files_digest(hashed))
+    return Checkpoint(weights, config, processors, revision or files_digest(hashed))
 
 
 def of_user(path: Path) -> Checkpoint:
@@ -69,35 +84,33 @@ def of_user(path: Path) -> Checkpoint:
     A file of weights is one of such a directory, or of one below it, as trainings save several.
     """
     if path.is_file():
-        folders = path.absolute().parents[:2]
-        beside = (filter(Path.is_file, (folder / name for folder in folders)) for name in SMALL_FILES)
-        config, preprocessor = (next(files, None) for files in beside)
-        hashed = filter(None, (path, config, preprocessor))
-        return Checkpoint((path,), config, preprocessor, files_digest(hashed))
+        config, processors = _beside(path.absolute().parents[:2])
+        hashed = filter(None, (path, config, *processors))
+        return Checkpoint((path,), config, processors, files_digest(hashed))
     checkpoint = in_directory(path)
     others = (path / name for name in (WEIGHT_FILES[1], WEIGHT_FILES[3], *SMALL_FILES))
     return replace(checkpoint, revision=files_digest((*checkpoint.weights, *filter(Path.is_file, others))))
 
 
+def _beside(folders: Sequence[Path]) -> tuple[Path | None, tuple[Path, ...]]:
+    """The configuration and the processors in the first of some folders that has each."""
+    found = (next(filter(Path.is_file, (each / name for each in folders)), None) for name in SMALL_FILES)
+    config, *processors = found
+    return config, tuple(filter(None, processors))
+
+
 def shards(index: Path) -> tuple[Path, ...]:
     """Files that an index lists, beside it; raises InputError if it is damaged or names others."""
-    files = read_network_json(index).get("weight_map")
-    names = sorted({str(name) for name in files.values()}) if isinstance(files, dict) else []
+    names = sorted({*read_network_json(index, _Index).weight_map.values()})
     if not names or any(Path(name).name != name or name == ".." or "\0" in name for name in names):
         raise InputError(f"{index} does not list the files of a checkpoint under 'weight_map'.")
     return tuple(index.parent / name for name in names)
 
 
-def read_network_json(path: Path) -> dict[str, Any]:
-    """Content of a JSON file; raises InputError if it cannot be read, or is not a JSON object."""
+def read_network_json(path: Path, kind: type[T]) -> T:
+    """Content of a JSON file about a network; raises InputError if it cannot be read, or is none."""
     refuse_pages(path)
-    try:
-        content = json.loads(read_regular(path).decode())
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a readable JSON file: {error}") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path} should hold a JSON object, not a {type(content).__name__}.")
-    return content
+    return read_as(kind, path, read=partial(read_regular, most=_MOST_JSON))
 
 
 def read_weights(paths: Iterable[Path]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import PreTrainedConfig
 
 from layerboard.zoo.entries.architecture import HEADS
-from layerboard.zoo.entries.contrastive import CLIP_NAMES, OPENAI, PE_NAMES
+from layerboard.zoo.entries.contrastive import CLIP_NAMES, PE_NAMES
 from layerboard.zoo.entries.distilled import DINOV2_NAMES
 from layerboard.zoo.entries.masked import BEIT_NAMES, BEIT_TABLES, CAPI_NAMES
 from layerboard.zoo.entries.supervised import VIT_NAMES
@@ -51,15 +51,18 @@ CONVERTED = {"beit", "capi", "clip_vision_model", "deit", "dinov2", "dinov2_with
 Converted = tuple[PreTrainedConfig, dict[str, Tensor]]
 
 
-def convert(tensors: Tensors, spec: BackboneSpec) -> Converted:
+def convert(tensors: Tensors, spec: BackboneSpec, activation: str = "") -> Converted:
     """Configuration and tensors of a network of transformers, from an unwrapped state dict.
 
-    The number of heads cannot be inferred from most layouts: it is that of the entry.
+    The number of heads cannot be inferred from most layouts: it is that of the entry. Nor can the activation
+    of CLIP: it is the stated one (`stated_activation`).
     """
     if {"conv1.weight", "transformer.resblocks.0.ln_1.weight"} <= tensors.keys() and (
         "attn_pool.probe" in tensors or not {"ln_post.weight", "ln_post.bias", "proj"} & tensors.keys()
     ):  # with OpenAI's names, but with attention pooling, or without pooling
         return _convert_perception(tensors, spec)
+    if "class_embedding" in tensors:
+        return _convert_clip(tensors, spec, activation)
     for mark, converter in _CONVERTERS:
         if mark in tensors:
             return converter(tensors, spec)
@@ -140,22 +143,33 @@ def _convert_beit(tensors: Tensors, spec: BackboneSpec) -> Converted:
     return config, renamed
 
 
-def _convert_clip(tensors: Tensors, spec: BackboneSpec) -> Converted:
-    """OpenAI's vision tower, in any precision.
+def stated_activation(content: Mapping[str, object], described: Mapping[str, object] | None) -> str:
+    """The activation of a CLIP under OpenAI's names, as transformers calls it; "" if nothing says it.
 
-    The activation x * sigmoid(1.702 x) and the epsilon are OpenAI's: others may have the exact GELU, and a
-    state dict does not tell.
+    OpenAI's own networks, which have three numbers beside their weights, take x * sigmoid(1.702 x) for GELU.
+    Those of open_clip do if their ``open_clip_config.json``, which is ``described``, or the name of their
+    training says so. Weights are the same for both.
     """
+    if described is not None:
+        model = described.get("model_cfg")
+        return "quick_gelu" if isinstance(model, Mapping) and model.get("quick_gelu") is True else "gelu"
+    is_quick = "input_resolution" in content or "quickgelu" in str(content.get("name", "")).lower()
+    return "quick_gelu" if is_quick else ""
+
+
+def _convert_clip(tensors: Tensors, spec: BackboneSpec, activation: str) -> Converted:
+    """A vision tower of CLIP under OpenAI's names, in any precision; the epsilon is OpenAI's, too."""
     is_clip = not spec.model_types or "clip_vision_model" in spec.model_types
-    if is_clip and spec.entry not in OPENAI:
+    if is_clip and not activation:
         refuse(
             spec,
-            "it is CLIP under OpenAI's names, whose activation is only known of OpenAI's own networks "
-            f"({', '.join(OPENAI)}); give a directory in Hugging Face format",
+            "it is CLIP under OpenAI's names, and no tensor tells whether its activation is QuickGELU, as in "
+            "OpenAI's own networks and open_clip's -quickgelu, or GELU; say it in a file beside it, "
+            'open_clip_config.json: {"model_cfg": {"quick_gelu": true}} or false',
         )
     renamed = rename(tensors, CLIP_NAMES, spec)
     sizes = sizes_of(tensors, CLIP_NAMES, grid_side(tensors, "positional_embedding", 1, spec), spec)
-    return transformers.CLIPVisionConfig(**sizes, hidden_act="quick_gelu", layer_norm_eps=_EPSILON), renamed
+    return transformers.CLIPVisionConfig(**sizes, hidden_act=activation, layer_norm_eps=_EPSILON), renamed
 
 
 def _convert_capi(tensors: Tensors, spec: BackboneSpec) -> Converted:
@@ -251,7 +265,6 @@ def _convert_resnet(tensors: Tensors, spec: BackboneSpec) -> Converted:
 _CONVERTERS: tuple[tuple[str, Callable[[Tensors, BackboneSpec], Converted]], ...] = (
     ("layer1.0.conv1.weight", _convert_resnet),
     ("encoder.blocks.0.residual1.norm.weight", _convert_capi),
-    ("class_embedding", _convert_clip),
     ("blocks.0.attn.q_bias", _convert_beit),
     ("blocks.0.ls1.gamma", _convert_dinov2),
     ("patch_embed.proj.weight", _convert_vit),

@@ -25,7 +25,7 @@ from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.reading import read_regular
+from layerboard.zoo.reading import read_as
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.spec.weights import FINGERPRINTS
 from layerboard.zoo.view.geometry import nearest_multiple
@@ -67,12 +67,7 @@ class FeatureFingerprint:
 def stored_fingerprint(name: str, folder: Path = FINGERPRINTS) -> FeatureFingerprint | None:
     """The stored fingerprint of an entry; None if nobody has computed it, InputError if it is damaged."""
     path = folder / f"{name}.json"
-    try:
-        return FeatureFingerprint(**json.loads(read_regular(path)))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise InputError(f"expected a fingerprint of features in {path}, found something else") from error
+    return read_as(FeatureFingerprint, path) if path.exists() else None
 
 
 def feature_fingerprint(backbone: Backbone, view: View = VIEW) -> FeatureFingerprint:

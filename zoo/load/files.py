@@ -20,7 +20,6 @@ from layerboard.zoo.load.checkpoint import (
     files_digest,
     in_directory,
     of_user,
-    read_network_json,
     read_weights,
     weights_sha256,
 )
@@ -53,19 +52,14 @@ class FileLoader(OriginLoader):
         return HookedBackbone(spec, self.network(spec, checkpoint), identity, device)
 
     def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
+        from layerboard.zoo.load.processor import said_normalisation
+
         if spec.is_file and not spec.path:
             return self.choice(spec)
         path, _ = split_part(spec.repository)  # of a damaged file, more is said when it is identified
-        preprocessor = (of_user(path) if spec.path else locate(spec, cache_dir)).preprocessor
-        values = {} if preprocessor is None else read_network_json(preprocessor)
-        if values.get("do_normalize") is False:
-            source = "preprocessor_config.json, which does not normalise"
-        elif "image_mean" in values and "image_std" in values:
-            source = "preprocessor_config.json"
-        else:
-            file = "preprocessor_config.json"
-            lacks = f"{file} has none" if preprocessor else f"no {file}"
-            source = f"what is usual for the {spec.paper}, since {lacks}"
+        checkpoint = of_user(path) if spec.path else locate(spec, cache_dir)
+        said, words = said_normalisation(checkpoint)
+        source = words if said else f"what is usual for the {spec.paper}, since {words}"
         facts = f"{shape_in_words(spec)}, from config.json ({spec.paper})"
         return f"{titled(spec)}: {facts}; {images_in_words(spec)} from {source}"
 

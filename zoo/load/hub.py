@@ -11,7 +11,7 @@ from huggingface_hub.utils.tqdm import are_progress_bars_disabled
 
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.load.checkpoint import SMALL_FILES, WEIGHT_FILES, Checkpoint, in_directory, shards
-from layerboard.zoo.online import hub_answers
+from layerboard.zoo.online import hub_answers, without_secrets
 
 
 def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Checkpoint:
@@ -55,8 +55,9 @@ def _download(repository: str, revision: str | None, cache: Path) -> Path | None
         raise InputError(f"'{repository}' is no Hub id (owner/name) and no directory.") from error
     except errors.EntryNotFoundError as error:
         raise InputError(f"{at} has no weights called {' or '.join(WEIGHT_FILES)}.") from error
-    except (OSError, errors.HTTPError, RuntimeError) as error:  # type: ignore[attr-defined]  # of its HTTP library
-        raise InputError(f"{at} could not be downloaded: {first_line(error)}") from error
+    except Exception as error:  # of its HTTP library, of what the server sent, or of the disk
+        said = without_secrets(first_line(error))
+        raise InputError(f"{at} could not be downloaded: {said}") from error
 
 
 def _folder(repository: str, revision: str | None, cache: Path | None, *, offline: bool) -> Path | None:

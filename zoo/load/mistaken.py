@@ -1,14 +1,14 @@
 """Files in the place of weights that are something else: said by what they are."""
 
-import json
 import re
 import zipfile
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from layerboard.zoo.errors import InputError, some
-from layerboard.zoo.reading import open_regular
+from layerboard.zoo.reading import decoded, open_regular
 
 LONGEST_LIST = 2**22  # maximum bytes of the header that describes the tensors: some 40,000 of them
 ADAPTER = "adapter_config.json"  # file of PEFT beside the weights of an adapter
@@ -36,6 +36,13 @@ _KINDS = (
 )
 # Names of tensors of adapters: LoRA, LoHa, LoKr, IA3, VeRA, OFT.
 _OF_ADAPTERS = re.compile(r"(^|\.)(lora_|hada_w|lokr_w|ia3_l|vera_lambda|oft_r|oft_blocks)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A tensor in the header of a safetensors file: where its bytes begin and end."""
+
+    data_offsets: tuple[int, int] = (0, 0)
 
 
 def refuse_pages(path: Path) -> None:
@@ -96,12 +103,11 @@ def cut_short(path: Path) -> str:
                 return "its end is missing, as of an unfinished download"
             if path.suffix != ".safetensors" or not 0 < length < LONGEST_LIST:
                 return ""
-            described = json.loads(file.read(length)).values()
-        whole = 8 + length + max(each["data_offsets"][1] for each in described if "data_offsets" in each)
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            listed = decoded(dict[str, _Listed], file.read(length)).values()
+        whole = 8 + length + max(each.data_offsets[1] for each in listed)
+    except (OSError, ValueError):
         return ""
-    is_short = isinstance(whole, int) and whole > size
-    return f"only {size:,} of {whole:,} bytes are there, as of an unfinished download" if is_short else ""
+    return f"only {size:,} of {whole:,} bytes are there, as of an unfinished download" if whole > size else ""
 
 
 def refuse_adapters(names: Iterable[str], path: Path) -> None:

@@ -15,9 +15,9 @@ from layerboard.zoo.errors import InputError, first_line, some
 from layerboard.zoo.features.hooked import Network
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.adapters import MapNorm, adapt
-from layerboard.zoo.load.checkpoint import Checkpoint, read_network_json, read_weights
+from layerboard.zoo.load.checkpoint import OPEN_CLIP, Checkpoint, read_network_json, read_weights
 from layerboard.zoo.load.config import check_facts, model_class, read_network, spec_from_config
-from layerboard.zoo.load.convert import CONVERTED, convert, stated_heads
+from layerboard.zoo.load.convert import CONVERTED, convert, stated_activation, stated_heads
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.networks import has_names_of_transformers, of_transformers, unwrap
 from layerboard.zoo.load.renaming import Tensors, needed
@@ -60,7 +60,8 @@ def read_network_of(
 
     They are read by its ``config.json`` or, if that is not transformers', by the names of its tensors.
     """
-    values = {} if checkpoint.config is None else read_network_json(checkpoint.config)
+    values = {} if checkpoint.config is None else read_network_json(checkpoint.config, dict[str, Any])
+    content: dict[str, Any] = {}
     tensors: dict[str, Tensor] = {}
     is_described = "model_type" in values or "architectures" in values  # RADIO's authors have the latter
     if not is_described and spec.model_types and CONVERTED.isdisjoint(spec.model_types):
@@ -70,7 +71,8 @@ def read_network_of(
             "leave out --weights to use the Hub's."
         )
     if "model_type" not in values:
-        tensors = unwrap(read_weights(checkpoint.weights), spec, checkpoint.part)
+        content = read_weights(checkpoint.weights)
+        tensors = unwrap(content, spec, checkpoint.part)
     if checkpoint.config is not None and (not tensors or has_names_of_transformers(tensors)):
         architecture, config, facts = read_network(values, checkpoint.config)
         _check_kind(spec, architecture.model_type)
@@ -82,7 +84,9 @@ def read_network_of(
             f"{spec.name}: there is no config.json beside {checkpoint.weights[0]}, whose tensors have "
             "names of transformers; give a directory that has both."
         )
-    config, converted = convert(tensors, spec)
+    paths = [each for each in checkpoint.preprocessors if each.name == OPEN_CLIP]
+    described = read_network_json(paths[0], dict[str, Any]) if paths else None
+    config, converted = convert(tensors, spec, stated_activation(content, described))
     kind = config.model_type
     architecture = next(entry for entry in ARCHITECTURES if entry.model_type == kind and not entry.is_named)
     facts = spec_from_config(architecture, config)

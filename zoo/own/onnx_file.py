@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from math import isqrt, nan
+from math import isqrt
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, get_args
@@ -24,7 +24,7 @@ from layerboard.zoo.load.described import images_in_words, normalisation_of, sha
 from layerboard.zoo.load.mistaken import refuse_pages
 from layerboard.zoo.own.module.checks import require_own_features
 from layerboard.zoo.own.module.objects import CPU, ObjectLoader
-from layerboard.zoo.reading import require_regular
+from layerboard.zoo.reading import decoded, require_regular
 from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage, VectorPooling
 from layerboard.zoo.spec.origin import ONNX
 from layerboard.zoo.view.views import REFERENCE_SIZE
@@ -112,14 +112,12 @@ class OnnxSession:
         usual: tuple[float, float, float] = getattr(IMAGENET, name)
         text = self.facts.get(name, json.dumps(usual))
         try:
-            listed = json.loads(text)
-            red, green, blue = map(float, listed if isinstance(listed, list) else ())
-        except (ValueError, TypeError, OverflowError, RecursionError):
-            red = green = blue = nan
-        values = (red, green, blue)
-        if not all(abs(value) <= 1e6 for value in values) or (name == "std" and min(values) < 1e-6):
-            raise InputError(f"{self.path} should give three numbers as {name}, not {shortened(text)}.")
-        return red, green, blue
+            values = decoded(tuple[float, float, float], text)
+            if all(abs(value) <= 1e6 for value in values) and (name != "std" or min(values) >= 1e-6):
+                return values
+        except ValueError:
+            pass  # said below
+        raise InputError(f"{self.path} should give three numbers as {name}, not {shortened(text)}.")
 
     def whole_number(self, name: str) -> int | None:
         """A number of its metadata, from 1 to 4096; None if it has none."""

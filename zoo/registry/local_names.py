@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.entries import SPECS
+from layerboard.zoo.reading import decoded, read_regular
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import origin_by_mark
 
@@ -74,10 +75,9 @@ def short_names(
 def read_local_names(output: Path) -> dict[str, str]:
     """Names that earlier runs gave to directories and files of this machine, with digests of their paths."""
     try:
-        content = json.loads((output / LOCAL_NAMES).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return decoded(dict[str, str], read_regular(output / LOCAL_NAMES))
+    except (OSError, ValueError):
         return {}
-    return {str(k): str(v) for k, v in content.items()} if isinstance(content, dict) else {}
 
 
 def write_local_names(

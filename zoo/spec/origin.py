@@ -96,6 +96,12 @@ def origin_by_mark(text: str) -> Origin | None:
     return next((origin for origin in ORIGINS if origin.mark and text.startswith(origin.mark)), None)
 
 
+def mark_of(text: str) -> str:
+    """The mark before the path in a name; "" for a name without both."""
+    origin = origin_by_mark(text)
+    return origin.mark if origin and origin.has_path else ""
+
+
 def origin_of(text: str) -> Origin | None:
     """The origin that a name shows by its form; None for an entry, a Hub id or a directory."""
     return origin_by_mark(text) or (OBJECT if is_reference(text) and not os.path.isdir(text) else None)

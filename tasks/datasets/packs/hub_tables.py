@@ -15,6 +15,7 @@ from pyarrow import compute
 
 from layerboard.tasks.datasets.packs.shards import one_column
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.online import without_secrets
 from layerboard.zoo.reading import require_regular
 
 _TOTAL = re.compile(r"-of-(\d+)\.parquet$")
@@ -148,11 +149,9 @@ def _load(files: Mapping[str, list[str]], name: str) -> Mapping[str, Any]:
 
     try:
         loaded = datasets.load_dataset("parquet", data_files=dict(files))
-    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        cause = error.__cause__ or error
-        raise InputError(
-            f"cannot load the parquet files of {name}: {' '.join(str(cause).split())[:300]}; fetch them again"
-        ) from error
+    except Exception as error:
+        said = without_secrets(str(error.__cause__ or error))
+        raise InputError(f"cannot load the parquet files of {name}: {said}; fetch them again") from error
     return dict(loaded)
 
 

@@ -24,7 +24,7 @@ from layerboard.tasks.datasets.packs.manifest import (
 )
 from layerboard.tasks.datasets.packs.shards import Shard, content_digest, one_column, read_shard, rows_digest
 from layerboard.zoo.errors import InputError, MissingDataError
-from layerboard.zoo.online import hub_answers, offline_unless
+from layerboard.zoo.online import hub_answers, offline_unless, without_secrets
 
 # separates the name of a pack from the path of a file in it, as in URLs of files in Java archives
 INSIDE = "!"
@@ -157,9 +157,9 @@ def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:
                 allow_patterns=list(names),
                 local_files_only=constants.HF_HUB_OFFLINE,
             )
-    except (OSError, ValueError, RuntimeError) as error:
+    except Exception as error:  # of the connection, the server or the disk
         raise MissingDataError(
-            f"cannot fetch dataset {spec.text}: {' '.join(str(error).split())[:300]}; check the id and the "
+            f"cannot fetch dataset {spec.text}: {without_secrets(str(error))}; check the id and the "
             f"network, or fetch it elsewhere and name its folder, {PREFIX}PATH"
         ) from error
     return Path(str(fetched))

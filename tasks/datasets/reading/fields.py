@@ -1,6 +1,5 @@
 """Checked access to the fields of JSON files, with errors that name the file, the field and its value."""
 
-import json
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TypeVar
 
 from layerboard.tasks.datasets.reading.files import read_bytes
 from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.reading import read_as
 
 JsonObject = Mapping[str, object]
 T = TypeVar("T")
@@ -15,13 +15,7 @@ T = TypeVar("T")
 
 def read_json(path: Path) -> JsonObject:
     """The object in a JSON file; raises InputError for a missing or malformed one."""
-    try:
-        content = json.loads(read_bytes(path))
-    except OSError as error:
-        raise InputError(f"expected a JSON file at {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"expected JSON in {path}, which is malformed ({error}); fetch it again") from error
-    return as_object(content, str(path))
+    return read_as(dict[str, object], path, read=read_bytes)
 
 
 def as_object(value: object, where: str) -> JsonObject:

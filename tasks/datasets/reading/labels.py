@@ -5,7 +5,6 @@ Tables are CSV files, or metadata files of ``imagefolder``.
 
 import codecs
 import csv
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from layerboard.tasks.datasets.reading.files import read_bytes, require_text
 from layerboard.tasks.datasets.reading.names import normal
 from layerboard.tasks.datasets.reading.tree import ImageTree
 from layerboard.zoo.errors import InputError, counted, restored, shortened, some
+from layerboard.zoo.reading import decoded
 
 # columns of files and of classes, in order of preference, and of splits; case-insensitive
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
@@ -195,11 +195,10 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, str]]
         if not line.strip():
             continue
         try:
-            fields = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"expected one JSON object a line in {path}, found {line[:40]!r}") from error
-        if not isinstance(fields, dict):
-            raise InputError(f"expected one JSON object a line in {path}, found {shortened(fields)}")
+            fields = decoded(dict[str, object], line)
+        except ValueError as error:
+            found = f"found {shortened(line)} in line {number} ({error})"
+            raise InputError(f"expected one JSON object a line in {path}, {found}") from error
         yield number, {normal(name): _word(value, f"text in {path}") for name, value in fields.items()}
 
 

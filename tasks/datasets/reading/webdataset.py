@@ -23,6 +23,7 @@ from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.tasks.datasets.reading.zipped import is_hidden, no_file, require_likely_size
 from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, MissingDataError, first_line, some
+from layerboard.zoo.reading import decoded
 from layerboard.zoo.view.photos import endings
 
 TAR = ".tar"
@@ -278,8 +279,8 @@ def _row(facts: Mapping[str, bytes], key: str, path: Path) -> dict[str, object]:
     said: dict[str, Any] = {}
     for field, content in facts.items():
         try:
-            said[field] = json.loads(content) if field == "json" else content.decode().strip()
-        except (ValueError, RecursionError) as error:
+            said[field] = decoded(Any, content) if field == "json" else content.decode().strip()
+        except ValueError as error:
             raise InputError(f"cannot read {key}.{field} in {path}: {first_line(error)}") from error
     entries = said.get("json", {})
     if not isinstance(entries, dict):  # the class alone

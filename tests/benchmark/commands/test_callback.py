@@ -347,3 +347,27 @@ def test_the_loop_of_the_page(
     assert names["follow"].scores["step"].tolist() == [0, 5, 10]
     (page,) = (tmp_path / "results" / "tables").glob("*.md")
     assert "## Over a training" in page.read_text(encoding="utf-8")
+
+
+def test_a_training_begun_again_leaves_out_the_steps_of_the_first_one(callback: Any) -> None:
+    net, first, second = Classifier(), callback(), callback()
+    for step in (0, 2, 4):
+        first(net, step)
+    with pytest.warns(UserWarning, match=r"run@step2, run@step4 are of an earlier training .*earlier/1"):
+        second(net, 0)
+    assert second.scores["step"].tolist() == [0]
+
+
+def test_a_tracker_that_is_closed_early_loses_no_score(callback: Any) -> None:
+    taken: list[dict[str, float]] = []
+
+    def log(scores: dict[str, float]) -> None:
+        if taken:
+            raise RuntimeError("the run is closed")
+        taken.append(scores)
+
+    net, follow = Classifier(), callback(log=log)
+    follow(net, 0)
+    with pytest.warns(UserWarning, match="scores of step 2, which log= refused: RuntimeError: the run"):
+        assert BEST in follow(net, 2)
+    assert follow.scores["step"].tolist() == [0, 2]

@@ -66,8 +66,8 @@ def test_paths_start_at_the_folder_of_the_file(here: Path) -> None:
     for name in ("lab/nets/mine", "facebook/dinov2-base", "b"):
         (here / name).mkdir(parents=True)
     text = """
-        backbones: [nets/mine, nets/mine@448px, facebook/dinov2-base, onnx:a.onnx, dino-*, my_code:net, ../b]
-        images: [photos, ../b.zip, hf:owner/name, /whole]
+        backbones: [nets/mine, nets/mine@448px, facebook/dinov2-base, onnx:a.onnx, dino-*, ../b]
+        images: [photos, ../b.zip, hf:owner/name]
         labels: none
         groups: g.csv
         weights: {dino-b16: w/a=b.pth}
@@ -76,9 +76,9 @@ def test_paths_start_at_the_folder_of_the_file(here: Path) -> None:
     request = read(Path("lab/c.yaml"), text)
     assert request.backbones == (
         *("lab/nets/mine", "lab/nets/mine@448px", "facebook/dinov2-base"),
-        *("onnx:lab/a.onnx", "dino-*", "my_code:net", "b"),
+        *("onnx:lab/a.onnx", "dino-*", "b"),
     )
-    assert request.images == ("lab/photos", "b.zip", "hf:owner/name", "/whole")
+    assert request.images == ("lab/photos", "b.zip", "hf:owner/name")
     assert (request.labels, request.groups) == (Path("none"), Path("lab/g.csv"))
     assert request.weights == {"dino-b16": Path("lab/w/a=b.pth")}
     assert request.output == Path("lab/results")
@@ -95,9 +95,21 @@ def test_a_file_says_nothing_of_this_machine(here: Path) -> None:
 
 WRONG = (
     ("tusks: knn", "a.yaml has the key 'tusks', which no campaign has; did you mean tasks?"),
-    ("1: 2", "a.yaml has the key 1, which no campaign has; there are data, images"),
+    ("1: 2", "a.yaml, which is malformed (expected str, got int, at key in $)"),
     ("plan: true", "a.yaml has the key plan, which belongs beside --campaign, not in its file"),
     ("campaign: b.yaml", "a.yaml has the key campaign, which belongs beside --campaign"),
+    ("output: /tmp/out", "a.yaml: output has '/tmp/out', a path outside of "),
+    ("cache: ../../up", "which a file cannot name alone; give --cache, too, if you trust it"),
+    ("images: ~/photos", "a.yaml: images has '~/photos', a path outside of "),
+    ("weights: {mini-fs: out/net.pth}", "a.yaml: weights has 'out/net.pth', a path outside of "),
+    ("images: 'hf:/etc'", "a.yaml: images has 'hf:/etc', a path outside of "),
+    ("backbones: '/**'", "a.yaml: backbones has '/**', a path outside of "),
+    ("backbones: my_code:net@448px", "backbones has 'my_code:net@448px', Python code, which a file cannot"),
+    ("tasks: my_code:task", "a.yaml: tasks has 'my_code:task', Python code, which a file cannot name alone"),
+    ("engine: ray:head:6379", "a.yaml: engine has 'ray:head:6379', a cluster, which a file cannot name"),
+    ("workers: 10000000", "a.yaml: workers takes a whole number of at most 1024; found 10000000"),
+    ('output: "\\ud800"', "malformed (\\ud800 is half a character)"),
+    ("a: &a [1]\n" + "b: [" + "*a," * 2**15 + "]", "malformed (it has more than 65,536 values)"),
     ("tasks:", "a.yaml has the key tasks without a value"),
     ("tasks: knn\ntasks: spair", "the key 'tasks' comes twice"),
     ("input-size: 3\ninput_size: 4", "a.yaml has the key input_size twice"),
@@ -108,19 +120,20 @@ WRONG = (
     ("suite: yes", "a.yaml: suite takes a word; found True"),
     ("weights: {dino-b16: 3}", "a.yaml: weights takes a path; found 3"),
     ("weights: [a]", "a.yaml: weights takes NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar; found 'a'"),
-    ("backbones: &a [*a]", "a.yaml: backbones takes a word; found [[[...]]]"),
-    ("", "campaign file a.yaml: expected keys with values, such as 'tasks: knn'; found nothing"),
-    ("- a", "expected keys with values, such as 'tasks: knn'; found ['a']"),
-    ("tasks: [", "campaign file a.yaml is no YAML: line 1: expected the node content"),
-    ("? [a]\n: b", "campaign file a.yaml is no YAML: line 1: found unhashable key"),
-    ("suite: !!python/object/apply:os.getcwd []", "is no YAML: line 1: could not determine a constructor"),
-    ("[" * 1500, "campaign file a.yaml is no YAML: it is nested too deeply"),
-    ("suite: '" + "x" * 2**20 + "'", "campaign file a.yaml cannot be read: it has 1,048,585 bytes"),
+    ("backbones: &a [*a]", "a.yaml, which is malformed (it is nested too deeply)"),
+    ("", "expected YAML in a.yaml, which is malformed (expected object, got null); it takes keys with"),
+    ("- a", "malformed (expected object, got list); it takes keys with values, such as 'tasks: knn'"),
+    ("tasks: [", "expected YAML in a.yaml, which is malformed (line 1: expected the node content"),
+    ("? [a]\n: b", "a.yaml, which is malformed (line 1: found unhashable key"),
+    ("suite: !!python/object/apply:os.getcwd []", "malformed (line 1: could not determine a constructor"),
+    ("[" * 1500, "a.yaml, which is malformed (it is nested too deeply)"),
+    ("suite: '" + "x" * 2**20 + "'", "a.yaml cannot be read: it has 1,048,585 bytes, of at most 131,072"),
 )
 
 
 @pytest.mark.parametrize(("content", "sentence"), WRONG)
 def test_what_is_wrong_is_one_sentence_with_the_key(here: Path, content: str, sentence: str) -> None:
+    (here / "out").symlink_to(here.parent)
     with pytest.raises(InputError) as caught:
         read(Path("a.yaml"), content)
     assert sentence in str(caught.value)
@@ -129,8 +142,8 @@ def test_what_is_wrong_is_one_sentence_with_the_key(here: Path, content: str, se
 
 def test_a_file_that_is_not_there_is_named(here: Path) -> None:
     for name, sentence in (
-        ("nowhere.yaml", "campaign file nowhere.yaml cannot be read: No such file or directory"),
-        ("below/nowhere", "campaign file below/nowhere cannot be read"),
+        ("nowhere.yaml", "nowhere.yaml cannot be read: No such file or directory"),
+        ("below/nowhere", "below/nowhere cannot be read"),
         ("paper", "there is no campaign 'paper'; did you mean 'papers'?"),
         ("nonsense", "there is no campaign 'nonsense'; there are papers, today, FILE.yaml, FILE.toml"),
         (str(here), "run.yaml cannot be read"),
@@ -139,8 +152,11 @@ def test_a_file_that_is_not_there_is_named(here: Path) -> None:
         with pytest.raises(InputError) as caught:
             Request.filled({"campaign": name})
         assert sentence in str(caught.value)
+    for toml in (".".join("a" * 10_000) + " = 1", 'x = {"a"' + ' . "a"' * 10_000 + " = 1}"):
+        with pytest.raises(InputError, match=r"slow\.toml, which is malformed \(it is nested too deeply\)"):
+            read(Path("slow.toml"), toml)
     (here / "broken.toml").write_bytes(b"\xff")
-    with pytest.raises(InputError, match=r"broken\.toml is no TOML: 'utf-8' codec"):
+    with pytest.raises(InputError, match=r"TOML in broken\.toml, which is malformed \('utf-8' codec"):
         Request.filled({"campaign": Path("broken.toml")})
 
 

@@ -69,7 +69,6 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("device", ("cuda:0, cuda:1",), ["cuda:0", "cuda:1"], "cuda:0,cuda:1"),
     ("device", ("all",), "all", "all"),
     ("engine", ("ray",), "ray", "ray"),
-    ("engine", ("ray:head:6379",), "ray:head:6379", "ray:head:6379"),
     ("dtype", ("float32,bfloat16",), "float32,bfloat16", ("float32", "bfloat16")),
     ("store_dtype", ("float16",), "float16", "float16"),
     ("batch_size", ("3",), 3, 3),

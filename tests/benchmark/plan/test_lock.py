@@ -84,7 +84,10 @@ def test_what_is_packaged_or_the_users_own_has_no_row(data: Path, tmp_path: Path
     assert read_lock(tmp_path / "out") == {}
 
 
-def test_a_campaign_pins_the_weights_of_a_run_into_another_folder(hub: Path, tmp_path: Path) -> None:
+def test_a_campaign_pins_the_weights_of_a_run_into_another_folder(
+    hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path.parent)  # that of the data, too
     campaign = tmp_path / "out" / RUN_FILE
     newest(hub, SECOND)
     elsewhere = {"campaign": campaign, "output": tmp_path / "again", "cache": tmp_path / "cache"}

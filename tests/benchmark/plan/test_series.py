@@ -12,6 +12,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.series import find_series
 from layerboard.benchmark.plan.suites import MINI_SUITE
+from layerboard.leaderboards.records.earlier import set_aside, steps_of
 from layerboard.mini.checkpoints import WEIGHTS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.files import FileLoader, locate
@@ -44,12 +45,16 @@ def steps(backbones: Any = (), **options: Any) -> list[tuple[str, int]]:
         (["runs/a/epoch=3-step=40.onnx"], "runs/a/*", [("a", 40)]),
         (["runs/a/step=40-val_loss=0.25.onnx", "runs/a/v1.5-step-7.onnx"], "runs/a/*", [("a", 7), ("a", 40)]),
         (["runs/vit16/step-5/net.onnx"], "runs/*/step-*/net.onnx", [("vit16", 5)]),
+        (["r/epoch=2-step=300-v1.onnx", "r/epoch=1-step=9.onnx"], "r/*", [("r", 9), ("r", 300)]),
+        (["r/epoch=3-val_acc=85.onnx", "r/acc=91-epoch_12.onnx"], "r/*", [("r", 3), ("r", 12)]),
+        (["r/vit16-100.onnx", "r/vit16-200.onnx"], "r/*", [("r", 100), ("r", 200)]),
+        (["r/n-12k.onnx", "r/model_0000500.onnx"], "r/*", [("r", 500), ("r", 12000)]),
         (["a/run/1.onnx", "b/run/1.onnx"], "*/run/*", [("a/run", 1), ("b/run", 1)]),
         (["dino-b16/1.onnx"], "dino-b16/*.onnx", None),  # a name of the registry gets its folder
     ],
 )
 @pytest.mark.usefixtures("_here")
-def test_the_step_is_the_last_whole_number_that_a_pattern_leaves_open(
+def test_the_step_is_a_number_that_a_pattern_leaves_open(
     files: list[str], pattern: str, found: list[tuple[str, int]] | None
 ) -> None:
     write(*files)
@@ -84,6 +89,7 @@ def test_weights_of_a_backbone_and_steps_from_a_table() -> None:
     ("options", "words"),
     [
         ({"backbones": "onnx:run/*"}, "run/last.onnx has no whole number in 'last.onnx'"),
+        ({"backbones": "onnx:split/*"}, "split/3-700.onnx has the numbers 3, 700 in '3-700.onnx'"),
         ({"backbones": "onnx:run/n*"}, "are all step 1 of the training in"),
         ({"backbones": "other/*"}, r"no file or folder matches 'other/\*'"),
         ({"backbones": "mini-dino"}, "--series found no checkpoints"),
@@ -97,7 +103,7 @@ def test_weights_of_a_backbone_and_steps_from_a_table() -> None:
 )
 @pytest.mark.usefixtures("_here")
 def test_wrong_checkpoints_are_refused(options: dict[str, Any], words: str) -> None:
-    write("run/last.onnx", "run/n1.onnx", "run/n-1.onnx", "run/1.pt")
+    write("split/3-700.onnx", "split/4-800.onnx", "run/last.onnx", "run/n1.onnx", "run/n-1.onnx", "run/1.pt")
     Path("steps.csv").write_text("file,step\nother.onnx,1\n")
     Path("wrong.csv").write_text("file,step\nrun/n1.onnx,two\n")
     with pytest.raises(InputError, match=words):
@@ -155,3 +161,18 @@ def test_a_folder_keeps_the_name_of_its_training_beside_another_of_that_name() -
         write_local_names(specs, request.output, find_series(request).names(request.output))
         named += [spec.name for spec in specs]
     assert named == ["run@step5", "b/run@step5", "run@step5"]
+
+
+@pytest.mark.usefixtures("_here")
+def test_results_that_are_set_aside_are_kept_and_found_by_no_page() -> None:
+    write("o/records/run@step2/a.parquet", "o/items/run@step2/a.parquet", "o/records/run@step10/a.parquet")
+    write("o/records/run@steps/a.parquet", "o/records/other@step3/a.parquet")
+    assert steps_of(Path("o"), "run") == {2: "run@step2", 10: "run@step10"}
+    for number in (1, 2):
+        assert (
+            f"run@step2 is of an earlier training of this name, and left out: moved to o/earlier/{number}"
+            in (set_aside(Path("o"), ["run@step2"]))
+        )
+        assert steps_of(Path("o"), "run") == {10: "run@step10"}
+        write("o/earlier/1/keep")
+    assert Path("o/earlier/1/items/run@step2/a.parquet").exists()

@@ -193,9 +193,27 @@ def test_another_kind_of_network(tmp_path: Path, loader: Loader) -> None:
         loader(replace(tuned, has_final=True))
     with pytest.raises(InputError, match="prefix tokens: 5, not 1"):
         loader(replace(publish("dinov2-registers", tmp_path).spec, prefix_tokens=1))
-    clip = publish("clip", tmp_path).spec
-    with pytest.raises(InputError, match="whose activation is only known of OpenAI's own networks"):
-        loader(replace(clip, name="openclip-b16"))
+
+
+def test_the_activation_of_a_clip_is_said_and_never_guessed(tmp_path: Path, loader: Loader) -> None:
+    """Trainings of open_clip have OpenAI's names, and GELU or QuickGELU."""
+    published = publish("clip", tmp_path)
+    plain = {f"module.visual.{name}": tensor for name, tensor in published.tensors.items()}
+    training = {"epoch": 3, "name": "2026-model_ViT-B-16-lr_1", "state_dict": plain}
+    for content in (training, plain):
+        spec = store(published, content)
+        with pytest.raises(InputError, match=r"no tensor tells whether .* is QuickGELU, .* or GELU"):
+            loader(spec)
+    quick = {"name": "2026-model_ViT-B-16-quickgelu-lr_1"}
+    assert _activation(loader(store(published, training | quick))) == "quick_gelu"
+    for stated, name in ((True, "quick_gelu"), (False, "gelu"), (None, "gelu")):
+        described = {"model_cfg": {"quick_gelu": stated}}
+        (tmp_path / "open_clip_config.json").write_text(json.dumps(described))
+        assert _activation(loader(store(published, training))) == name
+
+
+def _activation(backbone: object) -> str:
+    return str(backbone._network.body.config.hidden_act)  # type: ignore[attr-defined]  # of a loaded backbone
 
 
 def test_two_final_norms(tmp_path: Path, loader: Loader) -> None:

@@ -162,7 +162,7 @@ def test_preprocessor(
 def test_assumed_normalisation_is_told(
     name: str, normalisation: object, small: Callable[[str], Reduced], caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING, logger="layerboard.zoo.load.infer"):
+    with caplog.at_level(logging.WARNING, logger="layerboard.zoo.load.processor"):
         spec = infer(str(small(name).folder), None, None)
     assert (spec.mean, spec.std) == (normalisation.mean, normalisation.std)  # type: ignore[attr-defined]
     assert "has no preprocessor_config.json: mean" in caplog.text
@@ -173,6 +173,38 @@ def test_large_native_sizes_are_evaluated_at_224(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"image_size": 518}))
     assert infer(str(tmp_path), None, None).input_size == 224
+
+
+OWN = {"image_mean": [0.1, 0.2, 0.3], "image_std": [0.5, 0.6, 0.7]}
+OF_TIMM = {"mean": [0.1, 0.2, 0.3], "std": [0.5, 0.6, 0.7]}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"processor_config.json": {"image_processor": OWN}},
+        {"processor_config.json": {"processor_class": "A", "video_processor": OWN}},
+        {"processor_config.json": {"processor_class": "A"}, "preprocessor_config.json": OWN},
+        {"preprocessor_config.json": {"image_processor": OWN, "tokenizer": {}}},
+        {"preprocessor_config.json": {"size": 56}, "open_clip_config.json": {"preprocess_cfg": OF_TIMM}},
+        {"config.json": {"pretrained_cfg": OF_TIMM}},
+    ],
+)
+def test_what_a_file_says_of_images_is_never_assumed(
+    files: dict[str, dict[str, object]], small: Callable[[str], Reduced]
+) -> None:
+    folder = small("dino-s16").folder
+    for name, content in files.items():
+        path = folder / name
+        before = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(before | content), encoding="utf-8-sig")
+    spec = infer(str(folder), None, None)
+    assert (spec.mean, spec.std) == ((0.1, 0.2, 0.3), (0.5, 0.6, 0.7))
+    (folder / "video_preprocessor_config.json").write_text(
+        json.dumps({"video_processor": OWN | {"image_std": 1.0}})
+    )
+    with pytest.raises(InputError, match=r"beside it mean .* remove the file that is not the network's"):
+        infer(str(folder), None, None)
 
 
 @pytest.mark.parametrize("key", ["do_flip_channel_order", "do_grayscale", "rescale_offset"])

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
@@ -100,10 +100,13 @@ def _given_by(reference: str) -> features.Visitable | NetworkCopy:
     """The backbone that the function returns; a network of torch is read as `given_network` does.
 
     The module is looked for in the current directory and among those that are installed; the function is
-    called without arguments, once per process. Raises InputError if there is no such function, if it fails,
-    or if it returns neither a network nor another backbone (`zoo.features.Visitable`).
+    called without arguments, once per process. A network may also stand in its place. Raises InputError if
+    there is none of that name, if it fails, or if it returns neither a network nor another backbone
+    (`zoo.features.Visitable`).
     """
     function = find_object(reference)
+    if isinstance(function, NetworkCopy | nn.Module):
+        function = partial(_same, function)
     if not callable(function):
         module, _, name = reference.partition(":")
         raise InputError(f"{reference}: module {module} has no function {name}.")
@@ -121,6 +124,10 @@ def _given_by(reference: str) -> features.Visitable | NetworkCopy:
             hint = "options are those of layerboard.from_module, whose result the function may return"
             raise InputError(f"{reference}: {error}; {hint}.") from error
     return _checked(reference, backbone)
+
+
+def _same(network: object) -> object:
+    return network
 
 
 def _checked(reference: str, backbone: Any) -> features.Visitable:  # noqa: ANN401  # what a user returns
