@@ -24,6 +24,7 @@ from layerboard.benchmark.forms.option import called_with
 from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.zoo.errors import InputError, first_line, some
+from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.libraries import is_there
 from layerboard.zoo.own.module.network import bare
 from layerboard.zoo.spec import Variant
@@ -247,7 +248,7 @@ def _own_randomness() -> Iterator[None]:
     """Leave the random generators of torch, on every device, of NumPy and of Python as they were."""
     numpy, python = np.random.get_state(), random.getstate()  # noqa: NPY002
     try:
-        with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.enable_grad():
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())), pass_context(gradients=True):
             yield
     finally:
         np.random.set_state(numpy)  # noqa: NPY002

@@ -19,6 +19,7 @@ from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone, Network
 from layerboard.zoo.features.layers import taps_in_words
+from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.backbone import OriginLoader, identity_of
@@ -80,6 +81,9 @@ class NetworkCopy:
         """A copy of the copy: a run may need another dtype or device."""
         return self._examined.network(copy.deepcopy(self._net))
 
+    def __deepcopy__(self, memo: object) -> "NetworkCopy":
+        return self  # it never changes, and is found by its reference
+
     def __repr__(self) -> str:
         return "\n".join(self.lines)
 
@@ -119,6 +123,7 @@ def bare(net: nn.Module) -> nn.Module:
     return inside
 
 
+@pass_context()
 def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
     """A backbone made of a copy of a network, after forward passes that show what its blocks return.
 
@@ -149,6 +154,7 @@ def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
     return NetworkCopy(copied, examined)
 
 
+@pass_context()
 def examine(net: nn.Module, options: ModuleOptions) -> Examined:
     """Examine a network in evaluation mode."""
     structure = _structure(with_images(net, options), options)

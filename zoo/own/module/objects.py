@@ -15,6 +15,7 @@ from layerboard.zoo import features
 from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
+from layerboard.zoo.features.pass_context import PassLock
 from layerboard.zoo.features.weights import without_weights
 from layerboard.zoo.load.backbone import OriginLoader
 from layerboard.zoo.load.checkpoint import files_digest
@@ -29,6 +30,7 @@ from layerboard.zoo.spec.origin import FUNCTION, OBJECT
 # Tolerance of the sum of a row of probabilities around 1: bfloat16 rounds each by up to 0.004 of itself.
 ROW_TOLERANCE = 0.01
 CPU = torch.device("cpu")
+_of_objects = PassLock()  # of all: several backbones may be of one object, which may share what it likes
 Kind = TypeVar("Kind")
 
 _ATTRIBUTES: dict[str, Any] = {
@@ -95,15 +97,18 @@ class FunctionLoader(ModuleLoader):
         return str(self.given(spec.repository))
 
 
-@lru_cache(maxsize=64)
 def _given_by(reference: str) -> features.Visitable | NetworkCopy:
+    return _made_by(reference, find_object(reference))
+
+
+@lru_cache(maxsize=64)
+def _made_by(reference: str, function: object) -> features.Visitable | NetworkCopy:
     """The backbone that the function returns; a network of torch is read as `given_network` does.
 
     The module is looked for in the current directory and among those that are installed; the function is
     called without arguments, once per process. Raises InputError if there is no such function, if it fails,
     or if it returns neither a network nor another backbone (`zoo.features.Visitable`).
     """
-    function = find_object(reference)
     if not callable(function):
         module, _, name = reference.partition(":")
         raise InputError(f"{reference}: module {module} has no function {name}.")
@@ -179,7 +184,7 @@ class OwnBackbone(Backbone):
         self, spec: BackboneSpec, identity: features.BackboneIdentity, backbone: features.Visitable
     ) -> None:
         super().__init__(spec, identity, backbone.device)
-        self._backbone = backbone
+        self._backbone, self._lock = backbone, _of_objects
         self._summed: set[Layer] = set()
 
     def fields_refusal(self) -> str:

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import Sublayers
-from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.features.taps import FUSED, eager, shows_probabilities, watch_attention
 from layerboard.zoo.own.module.forward import Call, are_equal, calls_of
 from layerboard.zoo.own.module.reading import Structure
@@ -38,7 +37,7 @@ def find_attention(structure: Structure) -> tuple[str, int]:
     parts = Sublayers(attends=next(iter(names), FUSED))
     shown: list[Tensor | None] = []
     try:
-        with ExitStack() as hooks, torch.no_grad(), exact_float32():
+        with ExitStack() as hooks:
             hooks.enter_context(eager(net, parts))
             for block in blocks:
                 for hook in watch_attention(parts, block, shown.append):
