@@ -63,7 +63,7 @@ class HookedBackbone(Backbone):
         self, spec: BackboneSpec, network: Network, identity: BackboneIdentity, device: torch.device
     ) -> None:
         super().__init__(spec, identity, device)
-        self._network = network
+        self._network, self.body = network, network.body
         self.parts = [part for part in (network.body, network.final_norm) if part is not None]  # all weights
         is_convolutional = set(network.layouts) == {"maps"}
         self._format = torch.channels_last if is_convolutional else torch.contiguous_format

@@ -2,12 +2,12 @@
 
 import copy
 import hashlib
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from types import CodeType, FunctionType
 from weakref import WeakValueDictionary
 
 import torch
@@ -34,13 +34,13 @@ from layerboard.zoo.own.module.options import (
     with_images,
 )
 from layerboard.zoo.own.module.parts import find_attention, find_parts
+from layerboard.zoo.own.module.probe import probe, tensor_bytes
 from layerboard.zoo.own.module.reading import LAYOUT_WORDS, Structure, structure_of
+from layerboard.zoo.own.module.settings import Settings, settings_of
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.spec.origin import MODULE
 from layerboard.zoo.view.geometry import nearest_multiple
 
-# Attributes of a module that are settings; others are weights, modules, or cannot be compared.
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
 USUAL_STRIDE = 32  # pixels per cell of the coarsest grid of most networks with several grids
 
 
@@ -71,11 +71,52 @@ class NetworkCopy:
 
     def __init__(self, net: nn.Module, examined: Examined) -> None:
         self._net, self._examined = net, examined
-        self.revision = _digest_of(net, examined.blocks, examined.final_norm, examined.layouts)
+        self._probes: dict[BackboneSpec, bytes] = {}
+        self.spec, self.lines = examined.spec, examined.lines
+        self.revision = self._digest()
         self.reference = f"{MODULE.mark}{examined.spec.name}#{self.revision.partition(':')[2]}"
         self.spec = replace(examined.spec, repository=self.reference, origin=MODULE)
-        self.name, self.lines = self.spec.name, examined.lines
+        self.name = self.spec.name
         _COPIES[self.reference] = self
+
+    def identity(self, spec: BackboneSpec) -> BackboneIdentity:
+        """The identity of the network in the number format and at the input size of a spec."""
+        identity = identity_of(spec, self.revision)
+        if (spec.dtype, spec.input_size) == (self.spec.dtype, self.spec.input_size):
+            return identity
+        if spec not in self._probes:
+            self._probes[spec] = probe(self._backbone(spec))
+        combined = hashlib.sha256(identity.fingerprint.encode() + self._probes[spec])
+        return replace(identity, fingerprint=combined.hexdigest()[:20])
+
+    def _digest(self) -> str:
+        """``sha256:`` and 16 digits, which change whenever features would.
+
+        They are of weights, settings and code, and of what the network computes. What a forward pass changes,
+        such as an activation that is kept, is no setting. If one cannot be described, no other network has
+        these digits, and a line says so.
+        """
+        backbone, found = self._backbone(self.spec), list[Settings]()
+        computed = probe(backbone, lambda: found.append(settings_of(backbone.body)))
+        before, after = found
+        settings = {place: one for place, one in after.items() if before.get(place) == one}
+        combined = hashlib.sha256(computed)
+        examined = self._examined
+        for fact in (examined.blocks, examined.final_norm, examined.layouts, *sorted(settings.items())):
+            combined.update(repr(fact).encode())
+        for name, tensor in (*self._net.named_parameters(), *self._net.named_buffers()):
+            combined.update(name.encode() + tensor_bytes(tensor))
+        if unlike := [(place, kind) for place, (_, kind) in settings.items() if kind]:
+            combined.update(os.urandom(16))
+            place, kind = unlike[0]
+            self.lines += (
+                f"  its scores serve this copy alone: {'.'.join(filter(None, place))} holds a {kind}, which "
+                "cannot be compared with that of another network",
+            )
+        return f"sha256:{combined.hexdigest()[:16]}"
+
+    def _backbone(self, spec: BackboneSpec) -> HookedBackbone:
+        return HookedBackbone(spec, self.network(), BackboneIdentity("", ""), torch.device("cpu"))
 
     def network(self) -> Network:
         """A copy of the copy: a run may need another dtype or device."""
@@ -108,7 +149,7 @@ class ModuleLoader(OriginLoader):
         return self.given(text).spec
 
     def identify(self, spec: BackboneSpec, cache_dir: Path) -> BackboneIdentity:
-        return identity_of(spec, self.given(spec.repository).revision)
+        return self.given(spec.repository).identity(spec)
 
     def load(self, spec: BackboneSpec, device: torch.device, cache_dir: Path) -> Backbone:
         network = self.given(spec.repository).network()
@@ -246,49 +287,3 @@ def _headline(spec: BackboneSpec, structure: Structure) -> str:
     tokens = f"{counted(spec.prefix_tokens, 'prefix tokens')} + {grids} grid of patch {strides}"
     norm = f"final norm net.{structure.final_norm}" if structure.final_norm else "no final norm"
     return f"{blocks}, {tokens}, {widths} channels, {norm}"
-
-
-def _digest_of(net: nn.Module, *facts: object) -> str:
-    """``sha256:`` and 16 digits that change whenever features would, as far as the network tells.
-
-    Functions that its classes call are not followed, nor are settings that are no plain numbers or texts.
-    """
-    combined = hashlib.sha256()
-    for fact in (*facts, *_described(net)):
-        combined.update(repr(fact).encode())
-    for name, tensor in (*net.named_parameters(), *net.named_buffers()):
-        combined.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        combined.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return f"sha256:{combined.hexdigest()[:16]}"
-
-
-def _described(net: nn.Module) -> Iterator[object]:
-    """Name, class and settings of each module, and the code of each class outside torch."""
-    kinds: dict[str, type] = {}
-    for path, module in net.named_modules():
-        settings = []
-        for name, value in vars(module).items():
-            parts = value if isinstance(value, tuple | list) else (value,)
-            if name != "training" and all(isinstance(part, PLAIN) for part in parts):
-                settings.append((name, value))
-        yield path, _name(type(module)), sorted(settings, key=str)
-        kinds |= {_name(kind): kind for kind in type(module).__mro__}
-    for name, kind in sorted(kinds.items()):
-        if not name.startswith(("torch.", "builtins.")):
-            functions = (value for _, value in sorted(vars(kind).items()) if isinstance(value, FunctionType))
-            yield name, [list(_code(function.__code__)) for function in functions]
-
-
-def _code(code: CodeType) -> Iterator[object]:
-    """The content of a function's code, without its location."""
-    yield code.co_code
-    yield code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _code(constant)
-        else:
-            yield sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
-
-
-def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
