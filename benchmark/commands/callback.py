@@ -131,18 +131,20 @@ class TrainingFollower:
         except Exception as error:
             if first:
                 raise
-            kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-            warnings.warn(f"layerboard has no scores of step {step}: {kind}{first_line(error)}", stacklevel=3)
+            _warn(f"has no scores of step {step}", error, 4)
             return {}
         return scores
 
     def finish(self) -> None:
-        """Write the pages and the report of the training."""
+        """Write the pages and the report of the training; what prevents that is a warning."""
         if not _is_first() or self.board is None:
             return
         output = self._call.output
-        write_board(self.board, output / "tables")
-        report(output=output, suite=self.board.suite)
+        try:
+            write_board(self.board, output / "tables")
+            report(output=output, suite=self.board.suite)
+        except Exception as error:
+            _warn(f"has not written the pages of the training into {output}", error, 3)
 
     @property
     def scores(self) -> "pd.DataFrame":
@@ -214,6 +216,12 @@ class TrainingFollower:
                 logger.log_metrics(scores, step=trainer.global_step)
 
         return self._log or log
+
+
+def _warn(what: str, error: Exception, level: int) -> None:
+    """Say what a training lacks, whose steps and end go on."""
+    kind = "" if isinstance(error, InputError | MemoryError) else f"{type(error).__name__}: "
+    warnings.warn(f"layerboard {what}: {kind}{first_line(error)}", stacklevel=level)
 
 
 def scores_of(board: "Board", backbone: str) -> Scores:

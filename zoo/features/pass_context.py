@@ -5,6 +5,7 @@ inference mode. What is kept of a pass is served to later ones, so none of these
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -145,3 +146,16 @@ class PassLock:
 
     def __reduce__(self) -> tuple[type["PassLock"], tuple[()]]:
         return PassLock, ()
+
+
+_SHORT = re.compile(
+    r"out of memory|can't allocate memory|cannot allocate memory|not enough memory|alloc_failed"
+    r"|\Acould not create a (primitive|memory object)\Z"
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory of the host or of a graphics card was exhausted."""
+    # the CPU allocator of torch raises a plain RuntimeError; oneDNN gives no reason
+    short = isinstance(error, RuntimeError) and _SHORT.search(str(error).lower())
+    return bool(short) or isinstance(error, MemoryError | torch.OutOfMemoryError)

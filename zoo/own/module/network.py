@@ -3,18 +3,21 @@
 import copy
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from layerboard.zoo.entries.architecture import Layout, Sublayers
-from layerboard.zoo.errors import InputError, counted, shortened
+from layerboard.zoo.errors import InputError, counted, shortened, some
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone, Network
@@ -41,6 +44,7 @@ from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.spec.origin import MODULE
 from layerboard.zoo.view.geometry import nearest_multiple
 
+CPU = torch.device("cpu")
 USUAL_STRIDE = 32  # pixels per cell of the coarsest grid of most networks with several grids
 
 
@@ -85,7 +89,7 @@ class NetworkCopy:
         if (spec.dtype, spec.input_size) == (self.spec.dtype, self.spec.input_size):
             return identity
         if spec not in self._probes:
-            self._probes[spec] = probe(self._backbone(spec))
+            self._probes[spec] = self._computed(spec)
         combined = hashlib.sha256(identity.fingerprint.encode() + self._probes[spec])
         return replace(identity, fingerprint=combined.hexdigest()[:20])
 
@@ -96,9 +100,9 @@ class NetworkCopy:
         such as an activation that is kept, is no setting. If one cannot be described, no other network has
         these digits, and a line says so.
         """
-        backbone, found = self._backbone(self.spec), list[Settings]()
-        computed = probe(backbone, lambda: found.append(settings_of(backbone.body)))
-        before, after = found
+        found: list[Settings] = []
+        computed = self._computed(self.spec, lambda net: found.append(settings_of(net)))
+        before, after = found[-2:]
         settings = {place: one for place, one in after.items() if before.get(place) == one}
         combined = hashlib.sha256(computed)
         examined = self._examined
@@ -115,8 +119,17 @@ class NetworkCopy:
             )
         return f"sha256:{combined.hexdigest()[:16]}"
 
-    def _backbone(self, spec: BackboneSpec) -> HookedBackbone:
-        return HookedBackbone(spec, self.network(), BackboneIdentity("", ""), torch.device("cpu"))
+    def _computed(self, spec: BackboneSpec, see: Callable[[nn.Module], None] = lambda net: None) -> bytes:
+        """What `probe` tells of a copy, on the CPU if it runs there; ``see`` is called after each batch."""
+        own = next((weight.device for weight in self._net.parameters()), CPU)
+        for device in (CPU, own):
+            backbone = HookedBackbone(spec, self.network(), BackboneIdentity("", ""), device)
+            try:
+                return probe(backbone, partial(see, backbone.body))
+            except (RuntimeError, NotImplementedError):  # of a device that it does not run on, or a format
+                if device == own:
+                    raise
+        raise AssertionError
 
     def network(self) -> Network:
         """A copy of the copy: a run may need another dtype or device."""
@@ -156,6 +169,16 @@ class ModuleLoader(OriginLoader):
         return HookedBackbone(spec, network, self.identify(spec, cache_dir), device)
 
 
+class _Detached(TorchFunctionMode):  # type: ignore[misc]  # torch says no types
+    """Context in which copies of activations that a network keeps have no history, which cannot be copied."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
+        if func is Tensor.__deepcopy__ and not args[0].is_leaf:
+            tensor, memo = args
+            return memo.setdefault(id(tensor), tensor.detach().clone())
+        return func(*args, **(kwargs or {}))
+
+
 def bare(net: nn.Module) -> nn.Module:
     """A network without what torch puts around it: DataParallel and its kind, and torch.compile."""
     while isinstance(inner := getattr(net, "module", None), nn.Module) and "Parallel" in type(net).__name__:
@@ -175,17 +198,20 @@ def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
     net = bare(net)
     try:
         # copied together, so that blocks and norm given as modules are those of the copy
-        copied, blocks, norm = copy.deepcopy((net, options.blocks, options.final_norm))
+        with _Detached():
+            copied, blocks, norm = copy.deepcopy((net, options.blocks, options.final_norm))
     except Exception as error:
-        reason = f"cannot be copied ({type(error).__name__}: {error}); detach tensors that it keeps"
+        reason = f"cannot be copied ({type(error).__name__}: {error}); remove what it keeps of that kind"
         raise InputError(f"{type(net).__name__} {reason}") from error
     for module in copied.modules():
         if "_original_forward" in vars(module):  # accelerate replaces the method, bound to the original
             vars(module).pop("forward", None)
     copied.requires_grad_(False).train(False)
-    if any(tensor.is_meta for tensor in copied.state_dict().values()):
+    tensors = dict((*copied.named_parameters(), *copied.named_buffers()))
+    if empty := [name for name, tensor in tensors.items() if tensor.is_meta]:
+        parts = "" if len(empty) == len(tensors) else f"{some(empty)} of "
         raise InputError(
-            f"the {type(net).__name__} is on the meta device and has no weights; load them first"
+            f"{parts}the {type(net).__name__} is on the meta device and has no weights; load them first"
         )
     if are_zero(copied.state_dict().values()):
         raise InputError(f"all weights of the {type(net).__name__} are zero; load trained ones into it")

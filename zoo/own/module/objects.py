@@ -21,15 +21,15 @@ from layerboard.zoo.load.backbone import OriginLoader
 from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_in_words, shape_in_words
 from layerboard.zoo.own.module.checks import faults, require_own_features
-from layerboard.zoo.own.module.network import ModuleLoader, NetworkCopy, given_network
+from layerboard.zoo.own.module.network import CPU, ModuleLoader, NetworkCopy, given_network
 from layerboard.zoo.own.module.options import ModuleOptions
+from layerboard.zoo.own.module.probe import probe
 from layerboard.zoo.references import current_directory, find_object
 from layerboard.zoo.spec import BackboneSpec, Layer, Layers
 from layerboard.zoo.spec.origin import FUNCTION, OBJECT
 
 # Tolerance of the sum of a row of probabilities around 1: bfloat16 rounds each by up to 0.004 of itself.
 ROW_TOLERANCE = 0.01
-CPU = torch.device("cpu")
 _of_objects = PassLock()  # of all: several backbones may be of one object, which may share what it likes
 Kind = TypeVar("Kind")
 
@@ -77,12 +77,14 @@ class ObjectLoader(OriginLoader):
         return given
 
     def identity(self, reference: str, backbone: features.Visitable) -> features.BackboneIdentity:
-        """The identity that a backbone gives itself, and that of the file of its module."""
+        """The identity that a backbone gives itself, of the file of its module, and of what it computes."""
         file = vars(sys.modules[reference.partition(":")[0]]).get("__file__")
         fingerprint = backbone.fingerprint
         if file and Path(file).is_file():
             fingerprint += f"-{files_digest((Path(file),)).removeprefix('sha256:')}"
-        return features.BackboneIdentity(backbone.revision, fingerprint)
+        identity = features.BackboneIdentity(backbone.revision, fingerprint)
+        computed = probe(OwnBackbone(replace(backbone.spec, repository=reference), identity, backbone))
+        return replace(identity, fingerprint=f"{fingerprint}-{computed.hex()[:16]}")
 
 
 class FunctionLoader(ModuleLoader):
