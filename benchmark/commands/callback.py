@@ -25,6 +25,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.records.earlier import set_aside, steps_of
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.zoo.errors import InputError, first_line, some
+from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.libraries import is_there
 from layerboard.zoo.own.module.network import bare
 from layerboard.zoo.spec import Variant
@@ -129,8 +130,7 @@ class TrainingFollower:
         except Exception as error:
             if first:
                 raise
-            kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-            warnings.warn(f"layerboard has no scores of step {step}: {kind}{first_line(error)}", stacklevel=3)
+            _warn(f"has no scores of step {step}", error, 4)
             return {}
         try:
             if log is not None and scores:
@@ -143,12 +143,15 @@ class TrainingFollower:
         return scores
 
     def finish(self) -> None:
-        """Write the pages and the report of the training."""
+        """Write the pages and the report of the training; what prevents that is a warning."""
         if not _is_first() or self.board is None:
             return
         output = self._call.output
-        write_board(self.board, output / "tables")
-        report(output=output, suite=self.board.suite)
+        try:
+            write_board(self.board, output / "tables")
+            report(output=output, suite=self.board.suite)
+        except Exception as error:
+            _warn(f"has not written the pages of the training into {output}", error, 3)
 
     @property
     def scores(self) -> "pd.DataFrame":
@@ -226,6 +229,12 @@ class TrainingFollower:
         return self._log or log
 
 
+def _warn(what: str, error: Exception, level: int) -> None:
+    """Say what a training lacks, whose steps and end go on."""
+    kind = "" if isinstance(error, InputError | MemoryError) else f"{type(error).__name__}: "
+    warnings.warn(f"layerboard {what}: {kind}{first_line(error)}", stacklevel=level)
+
+
 def scores_of(board: "Board", backbone: str) -> Scores:
     """Of each column, the best layer's score of a backbone, its number, and the scores of all layers."""
     scores: Scores = {}
@@ -258,7 +267,7 @@ def _own_randomness() -> Iterator[None]:
     """Leave the random generators of torch, on every device, of NumPy and of Python as they were."""
     numpy, python = np.random.get_state(), random.getstate()  # noqa: NPY002
     try:
-        with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.enable_grad():
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())), pass_context(gradients=True):
             yield
     finally:
         np.random.set_state(numpy)  # noqa: NPY002

@@ -1,7 +1,6 @@
 """A layer of a frozen backbone as a transformer of scikit-learn: `layerboard.LayerEncoder`."""
 
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,11 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 
-from layerboard.benchmark.commands.load import load
+from layerboard.benchmark.commands.load import LoadRequest, cached_load
+from layerboard.benchmark.forms.option import called_with
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.cut import CutBackbone
-
-LOADED = 2  # cut backbones that stay in memory, for the copies that a search or a cross-validation makes
 
 
 class LayerEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -87,12 +85,11 @@ class LayerEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def _cut(self) -> CutBackbone:
         if self.pooling == "grid":
             raise InputError("pooling takes one that gives an image one vector, not grid")
-        return _loaded(**self.get_params())
+        parameters = self.get_params()
+        return _cached_load(parameters.pop("backbone"), **parameters)
 
 
-@lru_cache(maxsize=LOADED)
-def _loaded(backbone: str | Path, **options: Any) -> CutBackbone:  # noqa: ANN401
-    return load(backbone, **options)
+_cached_load = called_with(LoadRequest)(cached_load)
 
 
 def _column(images: Any) -> Iterable[Any] | torch.Tensor:  # noqa: ANN401

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import KW_ONLY, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+    from layerboard.zoo.features import BackboneIdentity
     from layerboard.zoo.features.backbone import Backbone
     from layerboard.zoo.features.cut import CutBackbone
     from layerboard.zoo.view.views import View
 
 _LOG = logging.getLogger(__name__)
 Pooling = Literal["auto", "cls", "mean", "cls+mean", "gem", "all", "grid", "patchwise"]
+KEPT = 2  # cut backbones that stay in memory, for the copies that a search or a cross-validation makes
 
 
 def layer(value: object) -> str:
@@ -41,7 +44,9 @@ class LoadRequest(DeviceOptions, kw_only=False):
     """Options of `load`: the backbone, where it ends, and its output."""
 
     name: Option[str | Path, str] = Option(
-        ..., "A name, a Hub id, a directory, onnx:FILE, or a Python function (module:function).", parsers.word
+        ...,
+        "A name, a Hub id, a directory, onnx:FILE, or a Python function (module:function).",
+        parsers.backbone,
     )
     _: KW_ONLY
     layer: Option[int | str | None, str | None] = Option(
@@ -91,10 +96,28 @@ def load(request: LoadRequest) -> "CutBackbone":
         >>> encode(Image.new("RGB", (80, 60), "green")).shape
         torch.Size([1, 96])
     """
+    return _cut_of(request, _spec(request))
+
+
+def cached_load(request: LoadRequest) -> "CutBackbone":
+    """What `load` gives; what it gave before, if the same weights and options were asked for of late."""
+    from layerboard.zoo.load.backbone import identify
+
+    spec = _spec(request)
+    return _kept(request, spec, identify(spec, cache_dir=request.cache))
+
+
+@lru_cache(maxsize=KEPT)
+def _kept(request: LoadRequest, spec: BackboneSpec, identity: "BackboneIdentity") -> "CutBackbone":
+    del identity  # the digest of the weights, by which it is asked
+    return _cut_of(request, spec)
+
+
+def _cut_of(request: LoadRequest, spec: BackboneSpec) -> "CutBackbone":
+    """A backbone cut as the options say."""
     from layerboard.zoo.features.cut import CutBackbone, Pooled
 
-    backbone, view = whole_backbone(request)
-    spec = backbone.spec
+    backbone, view = _loaded(request, spec)
     text, asked = request.layer or str(spec.depth), request.pooling
     number, _, tap = text.partition(".")
     named: Tap = next((each for each in parsers.TAPS if each == tap), "block")
@@ -105,11 +128,15 @@ def load(request: LoadRequest) -> "CutBackbone":
 
 def whole_backbone(request: LoadRequest) -> "tuple[Backbone, View]":
     """The backbone with all of its layers, and the view that preprocesses images for it."""
+    return _loaded(request, _spec(request))
+
+
+def _loaded(request: LoadRequest, spec: BackboneSpec) -> "tuple[Backbone, View]":
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.plan.plan import view_for
     from layerboard.zoo.load.backbone import load_backbone
 
-    view, device, spec = _view(request), find_device(request.device), _spec(request)
+    view, device = _view(request), find_device(request.device)
     return load_backbone(spec, device=device, cache_dir=request.cache), view_for(spec, view)
 
 

@@ -9,7 +9,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence, Sized
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, fields
 from functools import partial, reduce, wraps
 from inspect import getattr_static
@@ -248,7 +248,7 @@ def called_with(
         def called(*args: P.args, **kwargs: P.kwargs) -> Result:
             given = _require_options(function.__name__, signature, args, kwargs)
             try:
-                with imports_explained():
+                with imports_explained(), _usual_settings():
                     return function(filled_form(form, given))
             except InputError as error:
                 error.args = (in_python(str(error), options),)
@@ -264,6 +264,15 @@ def called_with(
         return called
 
     return decorate
+
+
+def _usual_settings() -> AbstractContextManager[None]:
+    """Context in which torch computes as in a new process, if anybody has imported it already."""
+    if "torch" not in sys.modules:
+        return nullcontext()
+    from layerboard.zoo.features.pass_context import pass_context
+
+    return pass_context(gradients=True)
 
 
 def of_form(function: Callable[..., Result]) -> Callable[..., Result]:

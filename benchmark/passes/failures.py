@@ -1,6 +1,5 @@
 """Failures of a run as values, and the detection of errors of memory."""
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,21 +9,10 @@ import torch
 
 from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import DISK_FULL, InputError, about_file, error_kind, first_line, shortened
+from layerboard.zoo.features.pass_context import is_out_of_memory
 from layerboard.zoo.libraries import explained
 
 Result = TypeVar("Result")
-
-_SHORT = re.compile(
-    r"out of memory|can't allocate memory|cannot allocate memory|not enough memory|alloc_failed"
-    r"|\Acould not create a (primitive|memory object)\Z"
-)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory of the host or of a graphics card was exhausted."""
-    # the CPU allocator of torch raises a plain RuntimeError; oneDNN gives no reason
-    short = isinstance(error, RuntimeError) and _SHORT.search(str(error).lower())
-    return bool(short) or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
 def within_memory(device: torch.device, forward: Callable[[], Result]) -> Result | None:

@@ -25,8 +25,8 @@ class _Written:
 def write_changed(board: Board, output: Path, state: str) -> tuple[list[Path], bool]:
     """Write the pages of one suite to ``OUTPUT/tables``, as `write_board` does, unless they are current.
 
-    They are current if all of their files are there with the size and time with which they were written, and
-    if nothing has changed since: neither the board, nor a file that pages read, of the output folder or of
+    They are current if all of their files are there with the content with which they were written, and if
+    nothing has changed since: neither the board, nor a file that pages read, of the output folder or of
     this package, nor a library. ``state`` is that of the folder before the board was read (`state_of`).
 
     Returns:

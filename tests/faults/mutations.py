@@ -140,7 +140,7 @@ def objects(root: Path) -> Iterator[Victim]:
     def look() -> tuple[object, object]:
         from layerboard.zoo.own.module import objects as own
 
-        own._given_by.cache_clear()
+        own._made_by.cache_clear()
         sys.modules.pop("own_mutated", None)
         for cached in root.rglob("*.pyc"):
             cached.unlink()

@@ -19,6 +19,7 @@ from layerboard.zoo.features import (
     Weights,
 )
 from layerboard.zoo.features.layers import Cells, cells_of, grid_of, unknown_layer, wanted_layers
+from layerboard.zoo.features.pass_context import PassLock, pass_context
 from layerboard.zoo.features.weights import without_weights
 from layerboard.zoo.spec import BackboneSpec, Layer, Layers
 
@@ -26,7 +27,10 @@ SEED = 0  # of the random floor
 
 
 class Backbone(ABC):
-    """A frozen network that shows every layer of one forward pass to a visitor (`zoo.features.Visitable`)."""
+    """A frozen network that shows every layer of one forward pass to a visitor (`zoo.features.Visitable`).
+
+    Threads may share it: one at a time passes, since its hooks are those of one pass.
+    """
 
     compiled: tuple[Callable[..., object], ...] = ()  # compiled forwards of the blocks
 
@@ -35,13 +39,15 @@ class Backbone(ABC):
         self.dtype: torch.dtype = getattr(torch, "float32" if spec.mixed else spec.dtype)  # of weights
         self.revision, self.fingerprint = identity.revision, identity.fingerprint
         self.sha256 = identity.sha256
+        self._lock = PassLock()
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         """Run one forward pass (see `zoo.features.Visitable`); InputError if it does not fit the spec."""
         cells, wanted = cells_of(self.spec, pixels), wanted_layers(self.spec, layers)
         if reason := self.refusal(wanted):
             raise InputError(reason)
-        self._visit(pixels, visitor, wanted, cells)
+        with pass_context(), self._lock:
+            self._visit(pixels, visitor, wanted, cells)
 
     def refusal(self, layers: Collection[Layer]) -> str:
         """Why `visit` would refuse one of these layers, in the same sentence; "" if it can show them all."""
@@ -64,7 +70,8 @@ class Backbone(ABC):
         wanted = wanted_layers(self.spec, layers)
         if reason := self.refusal(wanted) or self.fields_refusal():
             raise InputError(reason)
-        return self._fields(pixels, wanted, channels, advance)
+        with pass_context(gradients=True), self._lock:
+            return self._fields(pixels, wanted, channels, advance)
 
     def compile(self) -> None:  # noqa: B027  # most have nothing to compile
         """Compile what later forward passes run, if useful; features differ by no more than rounding."""

@@ -17,6 +17,7 @@ from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census
 from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.spec import BackboneSpec, Layer, VectorPooling
 from layerboard.zoo.view.pixels import is_one
 from layerboard.zoo.view.pixels import pixels as seen
@@ -83,6 +84,7 @@ class CutBackbone:
     if they are not parameters of torch.
     """
 
+    @pass_context()
     def __init__(self, backbone: Backbone, layer: Layer, pooling: Pooled, view: View) -> None:
         if reason := backbone.refusal([layer]):
             raise InputError(reason)
@@ -111,7 +113,7 @@ class CutBackbone:
             return self._pooled(self._show(images))
         vectors = [*self._of_images(iter([images] if is_one(images) else images))]  # type: ignore[arg-type,list-item]
         if not vectors:
-            return torch.empty(0, self.dim, device=self._backbone.device)
+            return torch.empty(0, self.dim, dtype=torch.float32, device=self._backbone.device)
         if len({part.shape[1:] for part in vectors}) > 1:
             raise InputError(
                 f"{self.spec.name}: the grids of these images are of different sizes; give one at a time"
@@ -130,12 +132,12 @@ class CutBackbone:
         """
         if tiles_of(self.view) is not None:
             raise InputError(f"{self.spec.name} is shown images in tiles, not in one piece")
-        return self.view.render(seen(image))[0]
+        return self._rendered(seen(image))[0]
 
     def _of_images(self, images: Iterator[ImageOrPath]) -> Iterator[Tensor]:
         """Outputs for images, in order; images of the same size share a batch."""
         while batch := [*islice(images, BATCH)]:
-            rendered = ((self.view.render(image), image.size) for image in map(seen, batch))
+            rendered = ((self._rendered(image), image.size) for image in map(seen, batch))
             for _, group in groupby(rendered, key=lambda pair: pair[0].shape):
                 pixels, sizes = zip(*group, strict=True)
                 if (cut := tiles_of(self.view)) is None:
@@ -149,6 +151,11 @@ class CutBackbone:
                     grid = cut.assemble(self._show(tiles).grid, self.view.geometry(size).size)
                     yield self._pooled(LayerFeatures(self.layer, None, grid[None]))
 
+    @pass_context()
+    def _rendered(self, image: Image.Image) -> Tensor:
+        return self.view.render(image)
+
+    @pass_context()
     def _pooled(self, features: LayerFeatures) -> Tensor:
         return pooled(features, self.pooling, self.spec.width)
 

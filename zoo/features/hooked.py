@@ -52,14 +52,6 @@ class Network:
     parts: Parts = None
 
 
-def exact_float32() -> AbstractContextManager[None]:
-    """Context in which float32 products and convolutions keep their mantissa, which TF32 on GPUs shortens."""
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    conv = getattr(cudnn, "conv", None)
-    name, value = ("fp32_precision", "ieee") if conv is not None else ("allow_tf32", False)  # since torch 2.9
-    return changed((matmul, name, value), (conv or cudnn, name, value))
-
-
 class HookedBackbone(Backbone):
     """A frozen network whose blocks are observed by hooks.
 
@@ -71,7 +63,7 @@ class HookedBackbone(Backbone):
         self, spec: BackboneSpec, network: Network, identity: BackboneIdentity, device: torch.device
     ) -> None:
         super().__init__(spec, identity, device)
-        self._network = network
+        self._network, self.body = network, network.body
         self.parts = [part for part in (network.body, network.final_norm) if part is not None]  # all weights
         is_convolutional = set(network.layouts) == {"maps"}
         self._format = torch.channels_last if is_convolutional else torch.contiguous_format
@@ -83,7 +75,7 @@ class HookedBackbone(Backbone):
 
     def compile(self) -> None:
         """Compile the blocks of a transformer, which are alike and share one graph; a ResNet's are not."""
-        # Exact float32 is our choice: `exact_float32` keeps TF32 off, and torch advises against that.
+        # Exact float32 is our choice: `pass_context` keeps TF32 off, and torch advises against that.
         warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
         if "maps" not in self._network.layouts:
             self.compiled = tuple(torch.compile(block.forward) for block in self._network.blocks)
@@ -121,7 +113,7 @@ class HookedBackbone(Backbone):
 
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
         try:
-            with torch.no_grad(), exact_float32(), self._autocast(self.spec.mixed):
+            with self._autocast(self.spec.mixed):
                 self._forward(self._normalised(pixels), visitor, wanted, cells)
         except RuntimeError as error:
             if not type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
@@ -134,8 +126,7 @@ class HookedBackbone(Backbone):
         self, pixels: Tensor, wanted: Layers, channels: Channels, advance: Callable[[float], None]
     ) -> tuple[ReceptiveField, ...]:
         forward = partial(self._forward, wanted=wanted, cells=cells_of(self.spec, pixels))
-        with exact_float32():
-            return receptive_fields(forward, self._normalised(pixels), channels, advance)
+        return receptive_fields(forward, self._normalised(pixels), channels, advance)
 
     def _autocast(self, enabled: bool) -> AbstractContextManager[object]:
         """Context that turns the autocast of a mixed-precision network on or off; no effect for others."""

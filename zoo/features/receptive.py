@@ -43,9 +43,8 @@ def receptive_fields(
         chosen = torch.tensor(channels(width), device=images.device)
         centres[shown.layer] = shown.grid[:, rows // 2, columns // 2].index_select(1, chosen)
 
-    with torch.enable_grad():
-        forward(images, visitor)
-        strength = _strength(centres, images, advance)
+    forward(images, visitor)
+    strength = _strength(centres, images, advance)
     return tuple(ReceptiveField(layer, strength[layer], cells[layer]) for layer in centres)
 
 

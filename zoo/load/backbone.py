@@ -11,6 +11,7 @@ from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor, RawPixels
+from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import Origin
 
@@ -60,6 +61,7 @@ def loader_of(origin: Origin) -> OriginLoader:
     return loader
 
 
+@pass_context()
 def load_backbone(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbone:
     """The backbone of an entry of `zoo.registry.find`, ready to be visited.
 

@@ -18,6 +18,7 @@ from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError, first_line, shortened, some
 from layerboard.zoo.features import BackboneIdentity, LayerFeatures, Visitable, Visitor
 from layerboard.zoo.features.layers import wanted_layers
+from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_in_words, normalisation_of, shape_in_words, titled
@@ -357,6 +358,7 @@ def _length(varint: bytes) -> int:
 
 
 @lru_cache(maxsize=4)
+@pass_context()
 def _opened(reference: str, path: Path, content: str, device: torch.device) -> OnnxNetwork:
     try:
         return OnnxNetwork(reference, path, device)

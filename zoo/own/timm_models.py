@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from layerboard.zoo.entries.architecture import HEADS
 from layerboard.zoo.errors import InputError, shortened, some
 from layerboard.zoo.features.hooked import Network
+from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import Checkpoint, read_weights
@@ -84,6 +85,7 @@ def timm_network(text: str) -> Examined:
     return replace(examined, spec=spec)
 
 
+@pass_context()
 def build_timm(text: str, file: Path | None = None, tensors: Tensors | None = None) -> nn.Module:
     """The frozen network, with the weights in a file, which timm reads, or random ones for None.
 

@@ -264,6 +264,17 @@ def test_later_failures_are_warnings_and_the_first_is_raised(follow: Any) -> Non
     assert follow.scores["step"].tolist() == [4]
 
 
+def test_a_training_that_loses_its_folder_goes_on(follow: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    net = Classifier()
+    follow(net, 0)
+    monkeypatch.setattr(f"{CALLBACK}.write_board", lambda *_: (tmp_path / "gone" / "file").write_text(""))
+    with pytest.warns(UserWarning, match="has not written the pages of the training into .*FileNotFound"):
+        follow.finish()
+    monkeypatch.setattr(torch.nn.Module, "__call__", lambda *_: torch.empty(1 << 60))
+    with pytest.warns(UserWarning, match="no scores of step 2: Vit runs out of memory on images"):
+        follow(net, 2)
+
+
 def test_other_processes_score_nothing(follow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)

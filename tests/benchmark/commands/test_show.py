@@ -47,6 +47,9 @@ def test_what_was_shown_is_shown_again_until_something_changes(
     assert command(capsys, "show", *place).out == first.replace("held out", "hold out") != first
     monkeypatch.setattr(show, "screen", lambda: 10**6)  # another terminal
     assert command(capsys, "show", *place).out == first
+    received = of_knn.with_name("received")  # with all times, and an answer of somebody else
+    shutil.copytree(of_knn, received)
+    assert command(capsys, "show", "-o", received).out == first
     for change in (
         lambda: kept.write_text("[]"),
         next((of_knn / "items").rglob("*.parquet")).unlink,

@@ -13,7 +13,6 @@ from torch import Tensor
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.load.backbone import identify, load_backbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Dtype, Layer
@@ -163,16 +162,6 @@ def test_missing_device(cache: Path) -> None:
         pytest.skip("there is a CUDA device")
     with pytest.raises(InputError, match="no CUDA device"):
         load_backbone(find(["mini-dino"])[0], device=torch.device("cuda"), cache_dir=cache)
-
-
-def test_float32_settings_are_put_back() -> None:
-    matmul = torch.backends.cuda.matmul
-    newer = hasattr(matmul, "fp32_precision")  # since torch 2.9
-    name, exact = ("fp32_precision", "ieee") if newer else ("allow_tf32", False)
-    before = getattr(matmul, name)
-    with exact_float32():
-        assert getattr(matmul, name) == exact
-    assert getattr(matmul, name) == before
 
 
 def test_fingerprints_tell_backbones_and_dtypes_apart(cache: Path, small: Callable[[str], Reduced]) -> None:

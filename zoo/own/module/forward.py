@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo.errors import InputError, shortened
-from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.features.layers import first_tensor
+from layerboard.zoo.features.pass_context import is_out_of_memory, require_own_threads
 from layerboard.zoo.own.module.options import OwnNetwork
 
 
@@ -37,7 +37,8 @@ def calls_of(net: nn.Module, images: Tensor, paths: Iterable[str]) -> list[Call]
     def leave(path: str, _: nn.Module, __: object, output: object) -> None:
         calls.append(Call(path, entered[path].pop(), _copy_of(output)))
 
-    with ExitStack() as hooks, torch.no_grad(), exact_float32():
+    require_own_threads()
+    with ExitStack() as hooks:
         for path in paths:
             module = net.get_submodule(path)
             try:
@@ -51,6 +52,11 @@ def calls_of(net: nn.Module, images: Tensor, paths: Iterable[str]) -> list[Call]
         try:
             net(images)
         except Exception as error:
+            if is_out_of_memory(error):
+                raise MemoryError(
+                    f"{type(net).__name__} runs out of memory on images [{in_brackets(images)}]; free some, "
+                    "or give a smaller image_size="
+                ) from error
             reason = f"{type(error).__name__}: {shortened(str(error).strip().partition(chr(10))[0])}"
             raise InputError(
                 f"{type(net).__name__} does not take images [{in_brackets(images)}]: {reason}; give "

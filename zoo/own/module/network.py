@@ -2,23 +2,27 @@
 
 import copy
 import hashlib
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from types import CodeType, FunctionType
+from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from layerboard.zoo.entries.architecture import Layout, Sublayers
-from layerboard.zoo.errors import InputError, counted, shortened
+from layerboard.zoo.errors import InputError, counted, shortened, some
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone, Network
 from layerboard.zoo.features.layers import taps_in_words
+from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.backbone import OriginLoader, identity_of
@@ -33,13 +37,14 @@ from layerboard.zoo.own.module.options import (
     with_images,
 )
 from layerboard.zoo.own.module.parts import find_attention, find_parts
+from layerboard.zoo.own.module.probe import probe, tensor_bytes
 from layerboard.zoo.own.module.reading import LAYOUT_WORDS, Structure, structure_of
+from layerboard.zoo.own.module.settings import Settings, settings_of
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.spec.origin import MODULE
 from layerboard.zoo.view.geometry import nearest_multiple
 
-# Attributes of a module that are settings; others are weights, modules, or cannot be compared.
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
+CPU = torch.device("cpu")
 USUAL_STRIDE = 32  # pixels per cell of the coarsest grid of most networks with several grids
 
 
@@ -70,15 +75,68 @@ class NetworkCopy:
 
     def __init__(self, net: nn.Module, examined: Examined) -> None:
         self._net, self._examined = net, examined
-        self.revision = _digest_of(net, examined.blocks, examined.final_norm, examined.layouts)
+        self._probes: dict[BackboneSpec, bytes] = {}
+        self.spec, self.lines = examined.spec, examined.lines
+        self.revision = self._digest()
         self.reference = f"{MODULE.mark}{examined.spec.name}#{self.revision.partition(':')[2]}"
         self.spec = replace(examined.spec, repository=self.reference, origin=MODULE)
-        self.name, self.lines = self.spec.name, examined.lines
+        self.name = self.spec.name
         _COPIES[self.reference] = self
+
+    def identity(self, spec: BackboneSpec) -> BackboneIdentity:
+        """The identity of the network in the number format and at the input size of a spec."""
+        identity = identity_of(spec, self.revision)
+        if (spec.dtype, spec.input_size) == (self.spec.dtype, self.spec.input_size):
+            return identity
+        if spec not in self._probes:
+            self._probes[spec] = self._computed(spec)
+        combined = hashlib.sha256(identity.fingerprint.encode() + self._probes[spec])
+        return replace(identity, fingerprint=combined.hexdigest()[:20])
+
+    def _digest(self) -> str:
+        """``sha256:`` and 16 digits, which change whenever features would.
+
+        They are of weights, settings and code, and of what the network computes. What a forward pass changes,
+        such as an activation that is kept, is no setting. If one cannot be described, no other network has
+        these digits, and a line says so.
+        """
+        found: list[Settings] = []
+        computed = self._computed(self.spec, lambda net: found.append(settings_of(net)))
+        before, after = found[-2:]
+        settings = {place: one for place, one in after.items() if before.get(place) == one}
+        combined = hashlib.sha256(computed)
+        examined = self._examined
+        for fact in (examined.blocks, examined.final_norm, examined.layouts, *sorted(settings.items())):
+            combined.update(repr(fact).encode())
+        for name, tensor in (*self._net.named_parameters(), *self._net.named_buffers()):
+            combined.update(name.encode() + tensor_bytes(tensor))
+        if unlike := [(place, kind) for place, (_, kind) in settings.items() if kind]:
+            combined.update(os.urandom(16))
+            place, kind = unlike[0]
+            self.lines += (
+                f"  its scores serve this copy alone: {'.'.join(filter(None, place))} holds a {kind}, which "
+                "cannot be compared with that of another network",
+            )
+        return f"sha256:{combined.hexdigest()[:16]}"
+
+    def _computed(self, spec: BackboneSpec, see: Callable[[nn.Module], None] = lambda net: None) -> bytes:
+        """What `probe` tells of a copy, on the CPU if it runs there; ``see`` is called after each batch."""
+        own = next((weight.device for weight in self._net.parameters()), CPU)
+        for device in (CPU, own):
+            backbone = HookedBackbone(spec, self.network(), BackboneIdentity("", ""), device)
+            try:
+                return probe(backbone, partial(see, backbone.body))
+            except (RuntimeError, NotImplementedError):  # of a device that it does not run on, or a format
+                if device == own:
+                    raise
+        raise AssertionError
 
     def network(self) -> Network:
         """A copy of the copy: a run may need another dtype or device."""
         return self._examined.network(copy.deepcopy(self._net))
+
+    def __deepcopy__(self, memo: object) -> "NetworkCopy":
+        return self  # it never changes, and is found by its reference
 
     def __repr__(self) -> str:
         return "\n".join(self.lines)
@@ -104,11 +162,21 @@ class ModuleLoader(OriginLoader):
         return self.given(text).spec
 
     def identify(self, spec: BackboneSpec, cache_dir: Path) -> BackboneIdentity:
-        return identity_of(spec, self.given(spec.repository).revision)
+        return self.given(spec.repository).identity(spec)
 
     def load(self, spec: BackboneSpec, device: torch.device, cache_dir: Path) -> Backbone:
         network = self.given(spec.repository).network()
         return HookedBackbone(spec, network, self.identify(spec, cache_dir), device)
+
+
+class _Detached(TorchFunctionMode):  # type: ignore[misc]  # torch says no types
+    """Context in which copies of activations that a network keeps have no history, which cannot be copied."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
+        if func is Tensor.__deepcopy__ and not args[0].is_leaf:
+            tensor, memo = args
+            return memo.setdefault(id(tensor), tensor.detach().clone())
+        return func(*args, **(kwargs or {}))
 
 
 def bare(net: nn.Module) -> nn.Module:
@@ -119,6 +187,7 @@ def bare(net: nn.Module) -> nn.Module:
     return inside
 
 
+@pass_context()
 def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
     """A backbone made of a copy of a network, after forward passes that show what its blocks return.
 
@@ -129,17 +198,20 @@ def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
     net = bare(net)
     try:
         # copied together, so that blocks and norm given as modules are those of the copy
-        copied, blocks, norm = copy.deepcopy((net, options.blocks, options.final_norm))
+        with _Detached():
+            copied, blocks, norm = copy.deepcopy((net, options.blocks, options.final_norm))
     except Exception as error:
-        reason = f"cannot be copied ({type(error).__name__}: {error}); detach tensors that it keeps"
+        reason = f"cannot be copied ({type(error).__name__}: {error}); remove what it keeps of that kind"
         raise InputError(f"{type(net).__name__} {reason}") from error
     for module in copied.modules():
         if "_original_forward" in vars(module):  # accelerate replaces the method, bound to the original
             vars(module).pop("forward", None)
     copied.requires_grad_(False).train(False)
-    if any(tensor.is_meta for tensor in copied.state_dict().values()):
+    tensors = dict((*copied.named_parameters(), *copied.named_buffers()))
+    if empty := [name for name, tensor in tensors.items() if tensor.is_meta]:
+        parts = "" if len(empty) == len(tensors) else f"{some(empty)} of "
         raise InputError(
-            f"the {type(net).__name__} is on the meta device and has no weights; load them first"
+            f"{parts}the {type(net).__name__} is on the meta device and has no weights; load them first"
         )
     if are_zero(copied.state_dict().values()):
         raise InputError(f"all weights of the {type(net).__name__} are zero; load trained ones into it")
@@ -149,6 +221,7 @@ def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
     return NetworkCopy(copied, examined)
 
 
+@pass_context()
 def examine(net: nn.Module, options: ModuleOptions) -> Examined:
     """Examine a network in evaluation mode."""
     structure = _structure(with_images(net, options), options)
@@ -240,49 +313,3 @@ def _headline(spec: BackboneSpec, structure: Structure) -> str:
     tokens = f"{counted(spec.prefix_tokens, 'prefix tokens')} + {grids} grid of patch {strides}"
     norm = f"final norm net.{structure.final_norm}" if structure.final_norm else "no final norm"
     return f"{blocks}, {tokens}, {widths} channels, {norm}"
-
-
-def _digest_of(net: nn.Module, *facts: object) -> str:
-    """``sha256:`` and 16 digits that change whenever features would, as far as the network tells.
-
-    Functions that its classes call are not followed, nor are settings that are no plain numbers or texts.
-    """
-    combined = hashlib.sha256()
-    for fact in (*facts, *_described(net)):
-        combined.update(repr(fact).encode())
-    for name, tensor in (*net.named_parameters(), *net.named_buffers()):
-        combined.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        combined.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return f"sha256:{combined.hexdigest()[:16]}"
-
-
-def _described(net: nn.Module) -> Iterator[object]:
-    """Name, class and settings of each module, and the code of each class outside torch."""
-    kinds: dict[str, type] = {}
-    for path, module in net.named_modules():
-        settings = []
-        for name, value in vars(module).items():
-            parts = value if isinstance(value, tuple | list) else (value,)
-            if name != "training" and all(isinstance(part, PLAIN) for part in parts):
-                settings.append((name, value))
-        yield path, _name(type(module)), sorted(settings, key=str)
-        kinds |= {_name(kind): kind for kind in type(module).__mro__}
-    for name, kind in sorted(kinds.items()):
-        if not name.startswith(("torch.", "builtins.")):
-            functions = (value for _, value in sorted(vars(kind).items()) if isinstance(value, FunctionType))
-            yield name, [list(_code(function.__code__)) for function in functions]
-
-
-def _code(code: CodeType) -> Iterator[object]:
-    """The content of a function's code, without its location."""
-    yield code.co_code
-    yield code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _code(constant)
-        else:
-            yield sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
-
-
-def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"

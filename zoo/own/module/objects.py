@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,20 +15,22 @@ from layerboard.zoo import features
 from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
+from layerboard.zoo.features.pass_context import PassLock
 from layerboard.zoo.features.weights import without_weights
 from layerboard.zoo.load.backbone import OriginLoader
 from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_in_words, shape_in_words
 from layerboard.zoo.own.module.checks import faults, require_own_features
-from layerboard.zoo.own.module.network import ModuleLoader, NetworkCopy, given_network
+from layerboard.zoo.own.module.network import CPU, ModuleLoader, NetworkCopy, given_network
 from layerboard.zoo.own.module.options import ModuleOptions
+from layerboard.zoo.own.module.probe import probe
 from layerboard.zoo.references import current_directory, find_object
 from layerboard.zoo.spec import BackboneSpec, Layer, Layers
 from layerboard.zoo.spec.origin import FUNCTION, OBJECT
 
 # Tolerance of the sum of a row of probabilities around 1: bfloat16 rounds each by up to 0.004 of itself.
 ROW_TOLERANCE = 0.01
-CPU = torch.device("cpu")
+_of_objects = PassLock()  # of all: several backbones may be of one object, which may share what it likes
 Kind = TypeVar("Kind")
 
 _ATTRIBUTES: dict[str, Any] = {
@@ -75,12 +77,14 @@ class ObjectLoader(OriginLoader):
         return given
 
     def identity(self, reference: str, backbone: features.Visitable) -> features.BackboneIdentity:
-        """The identity that a backbone gives itself, and that of the file of its module."""
+        """The identity that a backbone gives itself, of the file of its module, and of what it computes."""
         file = vars(sys.modules[reference.partition(":")[0]]).get("__file__")
         fingerprint = backbone.fingerprint
         if file and Path(file).is_file():
             fingerprint += f"-{files_digest((Path(file),)).removeprefix('sha256:')}"
-        return features.BackboneIdentity(backbone.revision, fingerprint)
+        identity = features.BackboneIdentity(backbone.revision, fingerprint)
+        computed = probe(OwnBackbone(replace(backbone.spec, repository=reference), identity, backbone))
+        return replace(identity, fingerprint=f"{fingerprint}-{computed.hex()[:16]}")
 
 
 class FunctionLoader(ModuleLoader):
@@ -95,18 +99,25 @@ class FunctionLoader(ModuleLoader):
         return str(self.given(spec.repository))
 
 
-@lru_cache(maxsize=64)
 def _given_by(reference: str) -> features.Visitable | NetworkCopy:
-    """The backbone that the function returns; a network of torch is read as `given_network` does.
+    """The backbone of that name; a network that stands in place of a function is read each time anew.
 
-    The module is looked for in the current directory and among those that are installed; the function is
-    called without arguments, once per process. A network may also stand in its place. Raises InputError if
-    there is none of that name, if it fails, or if it returns neither a network nor another backbone
-    (`zoo.features.Visitable`).
+    The module is looked for in the current directory and among those that are installed. Raises InputError
+    if there is none of that name, and as `_made_by`.
     """
-    function = find_object(reference)
-    if isinstance(function, NetworkCopy | nn.Module):
-        function = partial(_same, function)
+    named = find_object(reference)
+    if isinstance(named, nn.Module | NetworkCopy):
+        return _read(reference, named)
+    return _made_by(reference, named)
+
+
+@lru_cache(maxsize=64)
+def _made_by(reference: str, function: object) -> features.Visitable | NetworkCopy:
+    """The backbone that a function returns, which is called without arguments, once per process.
+
+    Raises InputError if it is no function, if it fails, or if it returns neither a network nor another
+    backbone (`zoo.features.Visitable`).
+    """
     if not callable(function):
         module, _, name = reference.partition(":")
         raise InputError(f"{reference}: module {module} has no function {name}.")
@@ -115,6 +126,11 @@ def _given_by(reference: str) -> features.Visitable | NetworkCopy:
             backbone: Any = function()
         except Exception as error:
             raise InputError(f"{reference}() failed: {type(error).__name__}: {error}.") from error
+    return _read(reference, backbone)
+
+
+def _read(reference: str, backbone: Any) -> features.Visitable | NetworkCopy:  # noqa: ANN401
+    """What a user gives as a backbone; a network of torch is read as `given_network` does."""
     if isinstance(backbone, NetworkCopy):
         return backbone
     if isinstance(backbone, nn.Module) and not hasattr(backbone, "visit"):
@@ -124,10 +140,6 @@ def _given_by(reference: str) -> features.Visitable | NetworkCopy:
             hint = "options are those of layerboard.from_module, whose result the function may return"
             raise InputError(f"{reference}: {error}; {hint}.") from error
     return _checked(reference, backbone)
-
-
-def _same(network: object) -> object:
-    return network
 
 
 def _checked(reference: str, backbone: Any) -> features.Visitable:  # noqa: ANN401  # what a user returns
@@ -186,7 +198,7 @@ class OwnBackbone(Backbone):
         self, spec: BackboneSpec, identity: features.BackboneIdentity, backbone: features.Visitable
     ) -> None:
         super().__init__(spec, identity, backbone.device)
-        self._backbone = backbone
+        self._backbone, self._lock = backbone, _of_objects
         self._summed: set[Layer] = set()
 
     def fields_refusal(self) -> str:

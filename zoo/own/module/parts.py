@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import Sublayers
-from layerboard.zoo.features.hooked import exact_float32
+from layerboard.zoo.features.pass_context import is_out_of_memory
 from layerboard.zoo.features.taps import FUSED, eager, shows_probabilities, watch_attention
 from layerboard.zoo.own.module.forward import Call, are_equal, calls_of
 from layerboard.zoo.own.module.reading import Structure
@@ -38,13 +38,15 @@ def find_attention(structure: Structure) -> tuple[str, int]:
     parts = Sublayers(attends=next(iter(names), FUSED))
     shown: list[Tensor | None] = []
     try:
-        with ExitStack() as hooks, torch.no_grad(), exact_float32():
+        with ExitStack() as hooks:
             hooks.enter_context(eager(net, parts))
             for block in blocks:
                 for hook in watch_attention(parts, block, shown.append):
                     hooks.callback(hook.remove)
             net(subject.images(subject.draw()[None]))
-    except Exception:  # any error: the user's network cannot do this
+    except Exception as error:  # any other error: the user's network cannot do this
+        if is_out_of_memory(error):
+            raise
         return "", 0
     maps = [each for each in shown if each is not None]
     tokens, heads = last.prefix + last.side**2, maps[0].shape[1] if maps else 0

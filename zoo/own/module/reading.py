@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import Layout
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.features.layers import with_batch_first
 from layerboard.zoo.own.module.blocks import path_of
 from layerboard.zoo.own.module.checks import require_own_features
@@ -177,8 +176,7 @@ def _final_norm(subject: OwnNetwork, stream: Tensor, found: str, options: Module
     if path not in dict(net.named_modules()):
         raise InputError(f"final_norm={given!r} names no module of {subject.name}")
     try:
-        with torch.no_grad():
-            shape = net.get_submodule(path)(stream).shape
+        shape = net.get_submodule(path)(stream).shape
     except Exception as error:
         reason = f"fails on the output of the last block: {type(error).__name__}"
         raise InputError(f"final_norm {path} {reason}") from error
@@ -197,8 +195,7 @@ def _require_own_features(subject: OwnNetwork, every: Sequence[Reading], norm: s
         shown = {f"layer {layer}": stream for layer, stream in enumerate(streams)}
         layouts = [reading.layout for reading in every]
         if norm:
-            with torch.no_grad(), exact_float32():
-                shown["layer final"] = subject.net.get_submodule(norm)(streams[-1])
+            shown["layer final"] = subject.net.get_submodule(norm)(streams[-1])
             layouts.append(layouts[-1])
         pairs = zip(shown.items(), layouts, strict=True)
         return {layer: with_batch_first(stream, layout) for (layer, stream), layout in pairs}
