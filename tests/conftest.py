@@ -16,6 +16,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # libraries read these when they are im
         os.environ.setdefault(name, "1")
 
 vars(re)["_MAXCACHE"] = 4096  # transformers compiles 700 patterns for each network, and Python keeps 512
+sys.dont_write_bytecode = False  # each process that a test starts finds what this one compiled
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.disable()  # imports and collected tests stay: to walk over them again and again takes seconds
 
 import pytest
@@ -74,6 +76,7 @@ def pytest_collection_finish() -> None:
     """From here on garbage is looked for, but not among what lasts as long as the process."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000)  # tables of small runs are many objects, and few of them are garbage
     gc.enable()
 
 
