@@ -1,6 +1,7 @@
 """Settings of all tests: no network, one thread for each of several test processes, and little garbage."""
 
 import gc
+import json
 import os
 import re
 import sys
@@ -16,12 +17,16 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # libraries read these when they are im
         os.environ.setdefault(name, "1")
 
 vars(re)["_MAXCACHE"] = 4096  # transformers compiles 700 patterns for each network, and Python keeps 512
+sys.dont_write_bytecode = False  # each process that a test starts finds what this one compiled
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.disable()  # imports and collected tests stay: to walk over them again and again takes seconds
 
 import pytest
 import torch
 from PIL import Image
 
+from layerboard.leaderboards.charts import engine
+from layerboard.leaderboards.charts.style import Spec
 from layerboard.zoo.view import photos
 
 # facts of tasks explain their assertions, as test files do
@@ -32,10 +37,19 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _unflushed() -> Iterator[None]:
-    """What tests write may be lost with the machine: waiting for the disk takes a 25th of their time."""
+def _little_waiting() -> Iterator[None]:
+    """What tests write may be lost with the machine, and equal charts of many pages are drawn once."""
+    draw, kept = engine.render_chart, dict[str, Any]()
+
+    def drawing(spec: Spec, ending: str = "svg", **options: object) -> Any:
+        key = json.dumps([spec, ending, options])
+        if key not in kept:
+            kept[key] = draw(spec, ending, **options)
+        return kept[key]
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("os.fsync", lambda file: None)
+        patch.setattr("os.fsync", lambda file: None)  # waiting for the disk takes a 25th of the time
+        patch.setattr(engine, "render_chart", drawing)
         yield
 
 
@@ -74,6 +88,7 @@ def pytest_collection_finish() -> None:
     """From here on garbage is looked for, but not among what lasts as long as the process."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000)  # tables of small runs are many objects, and few of them are garbage
     gc.enable()
 
 

@@ -65,24 +65,24 @@ def write_fake_class_folders(
     return root
 
 
-def write_fake_cub(root: Path, things: int = 3, images: int = 2) -> Path:
+def write_fake_cub(root: Path) -> Path:
     """``CUB_200_2011/images/<number>.<name>/*.jpg`` of the first things of the test half."""
     generator = np.random.default_rng(11)
-    for thing in range(things):
-        for image in range(images):
+    for thing in range(3):
+        for image in range(2):
             name = f"{101 + thing}.Bird/{image}.jpg"
             _save(fake_image(thing, (40, 32), generator)[0], root / "CUB_200_2011" / "images" / name)
     return root / "CUB_200_2011"
 
 
-def write_fake_sop(root: Path, things: int = 2, images: int = 2) -> Path:
+def write_fake_sop(root: Path) -> Path:
     """``Stanford_Online_Products/Ebay_test.txt`` and the images that it names."""
     folder, generator = root / "Stanford_Online_Products", np.random.default_rng(12)
     lines = ["image_id class_id super_class_id path"]
-    for number in range(things * images):
-        name = f"mug_final/{1 + number // images}_{number % images}.JPG"
-        lines.append(f"{7 + number} {1 + number // images} 1 {name}")
-        _save(fake_image(number // images, (40, 32), generator)[0], folder / name)
+    for number in range(4):
+        name = f"mug_final/{1 + number // 2}_{number % 2}.JPG"
+        lines.append(f"{7 + number} {1 + number // 2} 1 {name}")
+        _save(fake_image(number // 2, (40, 32), generator)[0], folder / name)
     (folder / "Ebay_test.txt").write_text("\n".join(lines))
     return folder
 
@@ -109,20 +109,18 @@ def write_fake_visa(root: Path) -> Path:
     return folder
 
 
-def write_fake_imagenet(
-    root: Path, classes: int = 3, train: int = 4, val: int = 2, size: Size = (40, 32), seed: int = 0
-) -> Path:
+def write_fake_imagenet(root: Path, classes: int = 3, train: int = 4) -> Path:
     """``imagenet/{train,val}/<wnid>/*.JPEG``."""
     folder = root / "imagenet"
-    write_fake_class_folders(folder / "train", classes, train, size, seed)
-    write_fake_class_folders(folder / "val", classes, val, size, seed + 1, "val_")
+    write_fake_class_folders(folder / "train", classes, train)
+    write_fake_class_folders(folder / "val", classes, images=2, seed=1, mark="val_")
     return folder
 
 
-def write_fake_cifar10(root: Path, train: int = 4, test: int = 2, seed: int = 7) -> Path:
+def write_fake_cifar10(root: Path) -> Path:
     """``cifar10/{train,test}/<class>/*.png``, the first three classes."""
-    generator = np.random.default_rng(seed)
-    for split, images in (("train", train), ("test", test)):
+    generator = np.random.default_rng(7)
+    for split, images in (("train", 4), ("test", 2)):
         for kind, name in enumerate(("airplane", "automobile", "bird")):
             for index in range(images):
                 path = root / "cifar10" / split / name / f"{index:04d}.png"
@@ -144,19 +142,12 @@ def write_fake_vtab(
     return folder
 
 
-def write_fake_revisited(
-    root: Path,
-    name: str = "roxford5k",
-    landmarks: int = 2,
-    views: int = 4,
-    size: Size = (48, 36),
-    seed: int = 0,
-) -> Path:
+def write_fake_revisited(root: Path, name: str = "roxford5k", size: Size = (48, 36), seed: int = 0) -> Path:
     """``<name>/gnd_<name>.pkl`` and ``<name>/jpg/<image>.jpg``.
 
     A query a landmark; of its views the first are easy positives, the last but one hard, the last junk.
     """
-    generator = np.random.default_rng(seed)
+    generator, landmarks, views = np.random.default_rng(seed), 2, 4
     folder = root / name
     database = [f"landmark_{kind}_{view:06d}" for kind in range(landmarks) for view in range(views)]
     queries = [f"query_{kind}_000000" for kind in range(landmarks)]
@@ -176,14 +167,12 @@ def write_fake_revisited(
     return folder
 
 
-def write_fake_davis(
-    root: Path, sequences: int = 2, frames: int = 4, objects: int = 2, size: Size = (48, 32), seed: int = 0
-) -> Path:
+def write_fake_davis(root: Path, sequences: int = 2, frames: int = 4, size: Size = (48, 32)) -> Path:
     """``DAVIS/ImageSets/2017/val.txt``, ``DAVIS/JPEGImages/480p``, palettes in ``DAVIS/Annotations/480p``.
 
     Rectangles that move to the right; the upper left pixel of a mask is void (255).
     """
-    generator = np.random.default_rng(seed)
+    generator, objects = np.random.default_rng(0), 2
     folder = root / "DAVIS"
     names = [f"sequence-{index}" for index in range(sequences)]
     for name in names:
@@ -208,16 +197,9 @@ def write_fake_davis(
     return folder
 
 
-def write_fake_spair(
-    root: Path,
-    categories: tuple[str, ...] = ("cat", "dog"),
-    images: int = 3,
-    size: Size = (50, 40),
-    seed: int = 0,
-    separator: str = ":",
-) -> Path:
+def write_fake_spair(root: Path, categories: tuple[str, ...] = ("cat", "dog"), separator: str = ":") -> Path:
     """``SPair-71k/JPEGImages/<category>/*.jpg`` and a pair annotation for each two neighbours in the list."""
-    generator = np.random.default_rng(seed)
+    generator, images, size = np.random.default_rng(0), 3, (50, 40)
     folder = root / "SPair-71k"
     number = 0
     for kind, category in enumerate(categories):
@@ -260,12 +242,12 @@ def uncompressed_rle(mask: NDArray[np.uint8]) -> dict[str, object]:
     return {"size": list(mask.shape), "counts": counts}
 
 
-def write_fake_coco(root: Path, images: int = 4, size: Size = (60, 44), seed: int = 0) -> Path:
+def write_fake_coco(root: Path, images: int = 4, size: Size = (60, 44)) -> Path:
     """``coco/images/val2017/*.jpg`` and ``coco/annotations/instances_val2017.json``.
 
     Every image but the last has a crowd (run lengths) and a triangle (polygon); the last has nothing.
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     folder = root / "coco"
     listed, annotations = [], []
     for identity in range(images, 0, -1):
@@ -287,14 +269,12 @@ def write_fake_coco(root: Path, images: int = 4, size: Size = (60, 44), seed: in
     return folder
 
 
-def write_fake_partimagenet(
-    root: Path, classes_per_split: int = 2, images: int = 3, size: Size = (40, 36), seed: int = 0
-) -> Path:
+def write_fake_partimagenet(root: Path, images: int = 3) -> Path:
     """``PartImageNet/{train,val,test}.json`` and ``PartImageNet/<split>/<wnid>/<wnid>_<index>.JPEG``.
 
     Classes with an even number are quadrupeds, the others birds; every image has a head and a body.
     """
-    generator = np.random.default_rng(seed)
+    generator, size = np.random.default_rng(0), (40, 36)
     folder = root / "PartImageNet"
     parts = ["Quadruped Head", "Quadruped Body", "Bird Head", "Bird Body"]
     categories = [
@@ -303,7 +283,7 @@ def write_fake_partimagenet(
     for number, split in enumerate(("train", "val", "test")):
         listed: list[dict[str, object]] = []
         annotations: list[dict[str, object]] = []
-        for kind in range(number * classes_per_split, (number + 1) * classes_per_split):
+        for kind in (2 * number, 2 * number + 1):
             wnid = f"n{kind:08d}"
             for index in range(images):
                 image, _ = fake_image(kind, size, generator)
@@ -326,11 +306,9 @@ def write_fake_partimagenet(
     return folder
 
 
-def write_fake_voc(
-    root: Path, train: int = 4, val: int = 3, size: Size = (48, 40), seed: int = 0, augmented: bool = False
-) -> Path:
+def write_fake_voc(root: Path, train: int = 4, val: int = 3, augmented: bool = False) -> Path:
     """``VOCdevkit/VOC2012``: one figure an image, of classes 1 to 3 in turn, with a rim without a class."""
-    generator = np.random.default_rng(seed)
+    generator, size = np.random.default_rng(0), (48, 40)
     folder = root / "VOCdevkit" / "VOC2012"
     lists = {"train": [f"2007_{n:06d}" for n in range(train)], "val": [f"2008_{n:06d}" for n in range(val)]}
     names = {"trainaug": lists["train"], "val": lists["val"]} if augmented else lists
@@ -352,9 +330,9 @@ def write_fake_voc(
     return folder
 
 
-def write_fake_ade(root: Path, train: int = 4, val: int = 3, size: Size = (48, 40), seed: int = 0) -> Path:
+def write_fake_ade(root: Path, train: int = 4, val: int = 3) -> Path:
     """``ADEChallengeData2016``: one figure an image, of pixel values 1 to 3 in turn, on 0."""
-    generator = np.random.default_rng(seed)
+    generator, size = np.random.default_rng(0), (48, 40)
     folder = root / "ADEChallengeData2016"
     for split, part, count in (("training", "train", train), ("validation", "val", val)):
         for number in range(count):
@@ -368,14 +346,12 @@ def write_fake_ade(root: Path, train: int = 4, val: int = 3, size: Size = (48, 4
     return folder
 
 
-def write_fake_defects(
-    folder: Path, references: int = 5, images: int = 3, names: Sequence[str] = ("nut",)
-) -> Path:
-    """Products in MVTec AD's layout: so many good images to score, and as many with a bright square."""
+def write_fake_defects(folder: Path, names: Sequence[str] = ("nut",)) -> Path:
+    """Products in MVTec AD's layout: three good images to score, and as many with a bright square."""
     generator = np.random.default_rng(7)
     for name in names:
         pattern = generator.integers(0, 256, (40, 48, 3)).astype(np.int64)
-        for part, count in (("train/good", references), ("test/good", images), ("test/dent", images)):
+        for part, count in (("train/good", 5), ("test/good", 3), ("test/dent", 3)):
             for number in range(count):
                 mask = np.zeros(pattern.shape[:2], np.uint8)
                 if part == "test/dent":

@@ -14,7 +14,6 @@ import torch
 from tests.benchmark.runs import (
     Tally,
     keep_backbones,
-    keep_charts,
     keep_tables,
     leave_cost_out,
     leave_pages_out,
@@ -39,7 +38,6 @@ def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         leave_cost_out(patch)
         keep_backbones(patch)
         keep_tables(patch)
-        keep_charts(patch)
         patch.setattr("os.sched_getaffinity", lambda _: {0}, raising=False)
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("LAYERBOARD_CACHE", str(own / "layerboard"))

@@ -1,6 +1,5 @@
 """Small runs through the public entry points, and what is watched of them."""
 
-import json
 import os
 import sys
 from collections import Counter
@@ -27,8 +26,6 @@ from layerboard.benchmark.forms.campaign import RUN_FILE
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.passes.loading import Rendered
 from layerboard.benchmark.passes.one_pass import run_pass
-from layerboard.leaderboards.charts import engine
-from layerboard.leaderboards.charts.style import Spec
 from layerboard.leaderboards.records.fields import read_table
 from layerboard.leaderboards.records.record import read_records
 from layerboard.tasks.datasets.base import Sample
@@ -94,19 +91,6 @@ def keep_tables(patch: pytest.MonkeyPatch) -> None:
         return kept[content]
 
     patch.setattr("layerboard.leaderboards.records.record.read_table", reading)
-
-
-def keep_charts(patch: pytest.MonkeyPatch) -> None:
-    """Equal charts are drawn once: commands write pages of the same runs again and again."""
-    draw, kept = engine.render_chart, dict[tuple[str, str], Any]()
-
-    def drawing(spec: Spec, ending: str = "svg") -> Any:
-        key = ending, json.dumps(spec)
-        if key not in kept:
-            kept[key] = draw(spec, ending)
-        return kept[key]
-
-    patch.setattr(engine, "render_chart", drawing)
 
 
 def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: object) -> None:

@@ -11,6 +11,7 @@ from functools import cache, partial
 from typing import Protocol
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 
 from layerboard.tasks.metrics.arrays import Floats
@@ -58,7 +59,7 @@ def population() -> Floats:
     right = []
     for noise in NOISES:
         seen = pixels + noise * np.random.default_rng(int(100 * noise)).normal(size=pixels.shape)
-        apart = ((seen[BANK:, None] - seen[None, :BANK]) ** 2).sum(axis=2)
+        apart = cdist(seen[BANK:], seen[:BANK], "sqeuclidean")
         nearest = np.argsort(apart, axis=1)[:, :5]
         votes = (labels[:BANK][nearest][:, :, None] == np.arange(10)).sum(axis=1)
         right.append(votes.argmax(axis=1) == labels[BANK:])

@@ -97,6 +97,16 @@ def test_costs_are_those_of_the_device_that_was_measured_last(three: pd.DataFram
     assert (math.isnan(found.milliseconds), found.device) == (True, "")
 
 
+def test_times_that_other_work_disturbed_are_called_so(three: pd.DataFrame) -> None:
+    said = {}
+    for backbone in ("mini-clip", "mini-dino"):
+        waited = frame([cost(backbone, -1, 50.0, metric="waiting")])
+        found = answers_of(Board.of(pd.concat([three, waited])))
+        (row,) = answer_table(found, {"mini-dino": "mini-dino"}).to_dict("records")
+        said[backbone] = (found[0].disturbed, row["ms"])
+    assert said == {"mini-clip": (False, "2.0"), "mini-dino": (True, "2.0, disturbed")}
+
+
 def test_a_floor_and_analyses_alone_answer_nothing() -> None:
     assert answers_of(Board.of(frame(floor([1.0, 2.0]), [cost("mini-dino", 1, 1.0)]))) == ()
 

@@ -11,7 +11,7 @@ import pytest
 Tab = Any  # a page of playwright, which is not installed for every test
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     """The Chromium of the machine, without a window; tests that need it are skipped where there is none."""
     path = shutil.which("chromium")

@@ -24,6 +24,7 @@ def test_files_of_train_in_val_are_said(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "in/train", tmp_path / "in/val")
     (note,) = read_own(str(tmp_path / "in")).coverage.notes
     assert note.startswith("files of 6 of 6 val images are in train, too (")
+    assert note.endswith(" and 4 more)")
     rows = [
         f"{split}/n0000000{n}/n0000000{n}_{i}" for split in ("train", "val") for n in (1, 2) for i in range(3)
     ]

@@ -7,7 +7,7 @@ import pytest
 from scipy import ndimage
 
 from layerboard.tasks.propagation.j_and_f import score_video
-from workshop.perf import grids
+from workshop.perf import grids, networks
 from workshop.perf.__main__ import main, save
 from workshop.perf.measuring import Budget, Machine, Row, as_data, as_table
 
@@ -15,7 +15,9 @@ CHEAP = {"pass": 3, "gram": 1, "cka": 1, "davis": 1, "jf": 1, "spair": 1, "knn":
 """Topics that a test can afford, and their rows."""
 
 
-def test_cheap_topics_give_all_rows(capsys):
+def test_cheap_topics_give_all_rows(capsys, monkeypatch):
+    tiny = {"hidden_size": 24, "num_attention_heads": 2, "intermediate_size": 48, "num_hidden_layers": 2}
+    monkeypatch.setitem(networks.SIZES, "ViT-S/16", tiny)
     assert main(["--quick", "--json", "--only", *CHEAP]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["machine"]["dtype"] == "float32"

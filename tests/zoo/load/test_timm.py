@@ -112,7 +112,8 @@ def test_facts_are_timm_s_and_the_network_s() -> None:
         assert (spec.name, spec.origin, spec.repository) == (text, TIMM, "timm/vit_small.tag")
     assert (spec.mean, spec.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
     assert (spec.input_size, spec.fixed_size, spec.licence) == (SIZE, False, "mit")
-    assert (spec.family, spec.supervision, spec.has_cls) == ("vit", "timm tag tag", True)
+    assert (spec.family, spec.supervision, spec.paper) == ("vit", "timm tag tag", "timm tag")
+    assert spec.has_cls
     assert spec.stages == (Stage(3, WIDTH, 8),)
     lines = describe_backbone(spec, None).splitlines()
     assert lines[0].startswith("timm:vit_small@tag: 3 blocks of net.blocks, 1 prefix token + 4x4 grid")

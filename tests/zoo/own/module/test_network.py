@@ -190,6 +190,13 @@ def test_of_two_lists_none_is_obvious_and_both_are_offered() -> None:
         assert f"{depth} blocks of net.{blocks.partition('.')[0]}," in network.lines[0]
 
 
+@pytest.mark.parametrize("module", ["neck", "neck.1.norm"])
+def test_of_two_lists_that_is_taken_which_timm_names_or_names_a_part_of(module: str) -> None:
+    net = Necked()
+    vars(net)["feature_info"] = [{"module": module}]
+    assert "2 blocks of net.neck," in given(net).lines[0]
+
+
 class Apart(nn.Module):
     """Blocks that are attributes, in no list, with noise of the network's own between them."""
 
