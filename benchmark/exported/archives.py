@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
 from layerboard.tasks.framework.sources import IMAGES, ProbedClasses, probed_classes
 from layerboard.tasks.framework.task import VectorTask
 from layerboard.tasks.framework.transformed import Vectors
-from layerboard.tasks.metrics.arrays import Integers
+from layerboard.tasks.metrics.arrays import Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, group_numbers, stratified_folds
 from layerboard.zoo.errors import InputError, some
 
@@ -82,29 +83,41 @@ def _classified(
     """Items with classes, which are numbered in the order of their labels."""
     test, path = "test" if "test" in arrays else items, arrays.path
     train, asking = arrays.feature_pair(items, test)
-    known = (arrays.texts if text else arrays.labels)(labels, len(train))
-    groups = arrays.texts("groups", len(train)) if "groups" in arrays else ()
-    names, features, val = np.unique(known), _items("train", train), None
-    notes: tuple[str, ...] = ()
+    known, there = arrays.classes(labels, len(train), text=text, beside="test_labels")
+    notes = missing_note("items" if test == items else "train items", there)
+    groups = _numbered(arrays.texts("groups", len(train))[there]) if "groups" in arrays else ()
+    known, features = known[there], dict(compress(_items("train", train).items(), there))
+    names, val = np.unique(known), None
     classes = tuple(map(str, names.tolist()))
-    bank = ClassImages(_samples(features), np.searchsorted(names, known), classes, _numbered(groups))
+    bank = ClassImages(_samples(features), np.searchsorted(names, known), classes, groups)
     if test == "test":
-        asked, tested = arrays.labels("test_labels", len(asking)), _items("test", asking)
+        asked, there = arrays.classes("test_labels", len(asking), beside=labels)
+        notes += missing_note("test items", there)
+        asked, tested = asked[there], dict(compress(_items("test", asking).items(), there))
         strange = ~np.isin(asked, names)
         # no prediction is beyond the classes
         truth = np.where(strange, len(names), np.searchsorted(names, asked))
         val, features = ClassImages(_samples(tested), truth, classes), features | tested
         note = f"{strange.sum():,} of {len(asked):,} test items have a class that no train item has"
-        notes = (note,) if strange.any() else ()
-    counts = Coverage((Count("train items", len(train)), Count("classes", len(classes))))
+        notes += (note,) if strange.any() else ()
+    counts = Coverage((Count("train items", len(known)), Count("classes", len(classes))))
     images = Classification(path.stem, bank, val, replace(counts, notes=notes, remarks=remarks))
-    data: ProbedClasses = probed_classes(images, np.arange(len(train)), counts, IMAGES["standard"])
+    data: ProbedClasses = probed_classes(images, np.arange(len(known)), counts, IMAGES["standard"])
     return Archive(path, data, features)
 
 
-def _numbered(groups: Array | tuple[()]) -> tuple[str, ...]:
-    """Names of groups that sort as the groups do, whole numbers or text."""
-    return tuple(f"{number:08d}" for number in np.unique(groups, return_inverse=True)[1].tolist())
+def missing_note(what: str, there: Mask) -> tuple[str, ...]:
+    """A note on the items (``what``) that have no class."""
+    left_out = f"{(~there).sum():,} of {len(there):,} {what} have no class and are left out"
+    return () if there.all() else (left_out,)
+
+
+def _numbered(groups: Array) -> tuple[str, ...]:
+    """Names of groups that sort as the groups do, whole numbers or text; "" for none."""
+    numbers = np.unique(groups, return_inverse=True)[1].tolist()
+    return tuple(
+        "" if group == "" else f"{number:08d}" for number, group in zip(numbers, groups.tolist(), strict=True)
+    )
 
 
 def read_instances(path: Path) -> Archive:
@@ -170,7 +183,8 @@ def read_targets(kind: type[Targets], path: Path) -> Archive:
         names = tuple(arrays.texts("names", len(names)).astype(str).tolist())
     groups = tuple(features)
     if "groups" in arrays:
-        groups = tuple(arrays.texts("groups", len(features)).astype(str).tolist())
+        texts = arrays.texts("groups", len(features)).astype(str).tolist()
+        groups = tuple(text or key for text, key in zip(texts, features, strict=True))
     fold = stratified_folds(np.zeros(len(features), np.int64), group_numbers(groups))
     if "folds" in arrays:
         fold = arrays.labels("folds", len(features)).astype(np.int64)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.leaderboards.records.arrays import require_bounded
-from layerboard.tasks.datasets.reading.names import normal
+from layerboard.tasks.datasets.reading.door import UNKNOWN, cell, label_text
 from layerboard.tasks.framework.checks import unusable
-from layerboard.tasks.metrics.arrays import in_range
+from layerboard.tasks.metrics.arrays import Mask, in_range
 from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.reading import open_regular
 
@@ -54,8 +54,30 @@ class Arrays(dict[str, Array]):
         return self._labels(name, items, "biu", "whole numbers")
 
     def texts(self, name: str, items: int) -> Array:
-        """One label per item: [items] whole numbers or text; raises InputError."""
+        """One label per item: [items] whole numbers or text, "" for a missing one; raises InputError."""
         return self._labels(name, items, "biuUS", "whole numbers or text")
+
+    def classes(self, name: str, items: int, *, text: bool = False, beside: str = "") -> tuple[Array, Mask]:
+        """One class per item, [items] whole numbers or, if ``text`` may be, text; and whether it has one.
+
+        Items have none by NaN, by a text that is a missing cell in tables, and by -1 as ``datasets`` writes
+        it: the only number below 0 of this array and the one ``beside`` it, where at least two others begin
+        with 0. Raises InputError if no item has a class.
+        """
+        what = "whole numbers or text" if text else "whole numbers"
+        classes = self._labels(name, items, "biufUS" if text else "biuf", what)
+        there = np.ones(items, np.bool_) if classes.dtype.kind != "U" else classes != ""
+        if classes.dtype.kind == "f":
+            there, floats = ~np.isnan(classes), classes
+            classes = np.where(there, floats, 0).astype(np.int64)
+            if (strange := floats[there & (classes != floats)]).size:
+                raise InputError(f"expected {what} as {name} of {self.path}, found {strange[0]}")
+        known = np.unique(np.concatenate([self[each] for each in (name, beside) if each in self]))
+        if classes.dtype.kind == "i" and len(known) > 2 and [*known[:2]] == [UNKNOWN, 0]:
+            there &= classes != UNKNOWN
+        if not there.any():
+            raise InputError(f"expected a class of at least one item as {name} of {self.path}, found none")
+        return classes, there
 
     def _labels(self, name: str, items: int, kinds: str, what: str) -> Array:
         array, where = self[name], f"{name} of {self.path}"
@@ -68,7 +90,9 @@ class Arrays(dict[str, Array]):
             raise InputError(
                 f"expected one label for each of {items:,} rows of features as {where}, found {_shape(array)}"
             )
-        return np.array([normal(label) for label in array.tolist()]) if array.dtype.kind == "U" else array
+        if array.dtype.kind not in "US":
+            return array
+        return np.array([cell(label_text(each, where)) for each in array.tolist()], np.str_)
 
 
 def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> Arrays:

@@ -11,6 +11,7 @@ import numpy as np
 from layerboard.benchmark.exported.archives import (
     READERS,
     Archive,
+    missing_note,
     read_archive_classes,
     read_clustered,
     read_retrieval,
@@ -194,14 +195,14 @@ def score_clustering(
 def _of_clusters(path: Path) -> ScoreReport:
     """Agreement of clusters [n] with labels [n] of an archive, whole numbers or text each."""
     arrays = read_archive(path, ("clusters", "labels"))
-    labels = arrays.texts("labels", arrays["labels"].size)
-    if not len(labels):
-        raise InputError(f"expected at least one item in {path}, found none")
-    clusters = arrays.texts("clusters", len(labels))
+    labels, there = arrays.classes("labels", arrays["labels"].size, text=True)
+    clusters = arrays.texts("clusters", len(labels))[there]
+    labels = labels[there]
     keys = [*map(str, range(len(labels)))]
     items = labelled("items", keys, keys, np.unique(labels, return_inverse=True)[1].tolist())
     outcome = score_partitions(np.unique(clusters, return_inverse=True)[1][None], items)
-    report = outcome_report(outcome, path, protocol="standard", parameters={"predictions": str(path)})
+    given, notes = {"predictions": str(path)}, missing_note("items", there)
+    report = outcome_report(outcome, path, protocol="standard", parameters=given, notes=notes)
     return _counted(report, outcome)
 
 

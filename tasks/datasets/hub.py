@@ -1,7 +1,7 @@
 """Image classification datasets of the Hugging Face Hub, or saved by ``datasets``."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,8 @@ from layerboard.tasks.datasets import classes as classed
 from layerboard.tasks.datasets.base import Coverage, range_text
 from layerboard.tasks.datasets.classes import Classification, LabelledSample
 from layerboard.tasks.datasets.hub_spec import HubSpec, parse_hub_spec
-from layerboard.tasks.datasets.reading.names import normal
-from layerboard.zoo.errors import InputError, UnreadableImageError
+from layerboard.tasks.datasets.reading.door import class_names, label_text
+from layerboard.zoo.errors import InputError, UnreadableImageError, counted, some
 from layerboard.zoo.online import hub_answers, offline_unless, without_secrets
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding, open_file
@@ -66,9 +66,11 @@ def read_hub_dataset(text: str) -> Classification:
     spec = parse_hub_spec(text)
     tables = _load(spec)
     names = _choose_splits(tables, spec)
-    train, *others = (_read_split(name, tables[name], spec) for name in names)
+    notes: list[str] = []
+    train, *others = (_read_split(name, tables[name], spec, notes) for name in names)
     val = others[0] if others else None
-    dataset = classed.classification(text, train, val, f"{text}, split {names[-1]},", Coverage(()))
+    coverage = Coverage((), tuple(notes))
+    dataset = classed.classification(text, train, val, f"{text}, split {names[-1]},", coverage)
     classed.require_classes(len(dataset.train.classes), text)
     return dataset
 
@@ -113,8 +115,11 @@ def _choose_splits(tables: Mapping[str, Table], spec: HubSpec) -> list[str]:
     return [bank, queries]
 
 
-def _read_split(name: str, table: Table, spec: HubSpec) -> list[LabelledSample]:
-    """The class name and the undecoded image of each row of a split; raises InputError."""
+def _read_split(name: str, table: Table, spec: HubSpec, notes: list[str]) -> list[LabelledSample]:
+    """The class name and the undecoded image of each row of a split that has a class; raises InputError.
+
+    A note on the others is added to ``notes``.
+    """
     import datasets
 
     features = table.features
@@ -124,11 +129,21 @@ def _read_split(name: str, table: Table, spec: HubSpec) -> list[LabelledSample]:
     label = _choose_column("label", "ClassLabel", labels, list(features), spec)
     values = table.select_columns([label])[:][label]
     undecoded = table.cast_column(image, datasets.Image(decode=False))
-    classes = _class_names(values, features[label], label, f"split {name} of {spec.text}")
+    classes = class_names(getattr(features[label], "names", None))
+    where = f"split {name} of {spec.text}"
+    named = [label_text(each, f"{label} in row {row} of {where}", classes) for row, each in enumerate(values)]
+    if not any(named):
+        raise InputError(
+            f"expected a class in the rows of {where}, in the column {label}, found none; choose others"
+        )
+    if nameless := [f"{name}/{row:09d}" for row, value in enumerate(named) if not value]:
+        what = counted(len(nameless), "images")
+        notes.append(f"{what} whose row has no class left out ({some(nameless, 2)})")
     fingerprint = str(table._fingerprint)  # before the cast, so that it identifies the stored content
     return [
-        (label, TableSample(f"{name}/{row:09d}", row, image, fingerprint, undecoded))
-        for row, label in enumerate(classes)
+        (value, TableSample(f"{name}/{row:09d}", row, image, fingerprint, undecoded))
+        for row, value in enumerate(named)
+        if value
     ]
 
 
@@ -153,17 +168,3 @@ def _choose_column(option: str, kind: str, columns: list[str], admitted: list[st
             "hf:ID?image=COLUMN&label=COLUMN"
         )
     return columns[0]
-
-
-def _class_names(values: Sequence[object], kind: object, column: str, where: str) -> list[str]:
-    names: list[str] | None = getattr(kind, "names", None)
-    valid = [
-        (isinstance(value, int) and 0 <= value < len(names)) if names else isinstance(value, str | int)
-        for value in values
-    ]
-    if not values or not all(valid):
-        bad = "no row" if not values else f"{values[valid.index(False)]!r} in row {valid.index(False)}"
-        raise InputError(f"expected a class label in every row of column {column} in {where}, found {bad}")
-    if names is None:
-        return [normal(str(value)) for value in values]
-    return [normal(names[value]) for value in values if isinstance(value, int)]

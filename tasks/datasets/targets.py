@@ -11,6 +11,7 @@ import numpy as np
 
 from layerboard.tasks.datasets.base import Coverage, Data, Sample
 from layerboard.tasks.datasets.classes import Unlabelled, require_undivided
+from layerboard.tasks.datasets.reading.door import PARTED
 from layerboard.tasks.datasets.reading.labels import LABEL_COLUMNS, LabelledFile, LabelTable, Target
 from layerboard.tasks.datasets.reading.names import number_twins, unseen_twins
 from layerboard.tasks.datasets.reading.splits import TRAIN
@@ -19,7 +20,6 @@ from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, SEED, group_numbers,
 from layerboard.zoo.errors import InputError, counted, some
 
 MOST_CLASSES = 20  # a class column with up to this many distinct numbers contains classes, not numbers
-PARTED = "|"  # separates the labels of an image
 TRUTHS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}  # cells of a label's column
 _INDEX = re.compile(r"(Unnamed: \d+)?")  # names of the index columns that pandas writes
 _GROUPED = re.compile(

@@ -14,12 +14,14 @@ from pathlib import Path
 from sys import intern
 from typing import Literal, NamedTuple
 
+from layerboard.tasks.datasets.reading.door import NOTHING, labels_text
 from layerboard.tasks.datasets.reading.fields import is_number
 from layerboard.tasks.datasets.reading.files import read_bytes, require_text
 from layerboard.tasks.datasets.reading.names import normal
 from layerboard.tasks.datasets.reading.tree import ImageTree
 from layerboard.zoo.errors import InputError, counted, restored, shortened, some
 from layerboard.zoo.reading import decoded
+from layerboard.zoo.view.photos import endings
 
 # columns of files and of classes, in order of preference, and of splits; case-insensitive
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
@@ -76,7 +78,7 @@ class LabelTable(NamedTuple):
     group: str | None
     prefix: str  # folder below that of the images, ending with ``/``, that its files are relative to, or ""
     commas: bool = False  # whether its columns are parted by another character, so numbers may have a comma
-    remark: str = ""  # on its encoding; "" for UTF
+    remarks: tuple[str, ...] = ()  # on its encoding unless that is UTF, and on words that stand for nothing
 
     @property
     def columns(self) -> str:
@@ -94,15 +96,24 @@ def read_label_table(path: Path, prefix: str = "") -> LabelTable:
     top = text.lstrip().partition("\n")[0]  # it may say the delimiter, as those of spreadsheets
     stated = _SAID_DELIMITER.fullmatch(top.strip())
     delimiter = None if json_lines else stated[1] if stated else max(DELIMITERS, key=top.count)
+    lines: Iterator[tuple[int, Mapping[str, object]]]
     lines = _csv_lines(path, text, delimiter) if delimiter else _json_lines(path, text)
     first = list(islice(lines, None if json_lines else 1))  # the lines with all column names
     header = tuple(dict.fromkeys(name for _, record in first for name in record))
     sought = (FILE_COLUMNS, LABEL_COLUMNS, (SPLIT_COLUMN,), (GROUP_COLUMN,))
     file, label, split, group = columns = [_column(header, names) for names in sought]
-    repeated = {name for name in columns[1:] if name is not None}
+    repeated, nothing = {name for name in columns[1:] if name is not None}, set[str]()
 
-    def row_of(number: int, record: Mapping[str, str]) -> LabelledFile:
-        cells = {name: intern(cell) if name in repeated else cell for name, cell in record.items()}
+    def text_of(name: str, value: object, number: int) -> str:
+        if delimiter and value in NOTHING and name != file:
+            nothing.add(str(value))
+            return ""
+        if name in repeated:
+            return intern(labels_text(value, f"{name!r} in line {number} of {path}"))
+        return value if delimiter and isinstance(value, str) else _word(value, f"text in {path}")
+
+    def row_of(number: int, record: Mapping[str, object]) -> LabelledFile:
+        cells = {name: text_of(name, value, number) for name, value in record.items()}
         image, said, side, near = ("" if name is None else cells.get(name, "") for name in columns)
         every = tuple(cells.get(name, "") for name in header)
         return LabelledFile(image, said, intern(side.lower()), near, every, number)
@@ -111,7 +122,9 @@ def read_label_table(path: Path, prefix: str = "") -> LabelTable:
     if not rows:
         raise InputError(f"expected a row for each image in {path}, found none")
     commas = delimiter not in (None, ",")
-    return LabelTable(path, rows, header, file, label, split, group, prefix, commas, remark)
+    missing = f"{', '.join(sorted(nothing))} in {path.name} is no value" if nothing else ""
+    remarks = tuple(filter(None, (remark, missing)))
+    return LabelTable(path, rows, header, file, label, split, group, prefix, commas, remarks)
 
 
 def read_groups(path: Path) -> LabelTable:
@@ -165,11 +178,15 @@ def _text(path: Path) -> tuple[str, str]:
 
 
 def _csv_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, Mapping[str, str]]]:
-    lines = (line[0] for line in re.finditer(r".*\n?", text))
+    lines = (line[0] for line in re.finditer(r".*\n?", f"{text}\n"))  # the last one shows an open quotation
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     header: list[str] = []
+    before, lines_in_all = 0, text.count("\n") + 1
     try:
         for row in reader:
+            if reader.line_num > before + 1:
+                _require_closed(path, row, header, before + 1, reader.line_num > lines_in_all)
+            before = reader.line_num
             cells = [normal(restored(cell.strip())) for cell in row]
             if not any(cells) or (not header and _SAID_DELIMITER.fullmatch(delimiter.join(cells))):
                 continue
@@ -189,8 +206,28 @@ def _csv_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, Map
         raise InputError(f"cannot read labels {path}, line {reader.line_num}: {error}") from error
 
 
-def _json_lines(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Line number and fields of each object; "" for null and for anything but text and numbers."""
+def _require_closed(path: Path, row: Sequence[str], header: Sequence[str], line: int, at_end: bool) -> None:
+    """Raise InputError for a quotation mark that is open at the end of a table or swallows rows of it.
+
+    The row of several lines begins in ``line``. Its file, class, split and group are within a line, and other
+    text of several lines holds no cell with the name of an image.
+    """
+    for place, cell in enumerate(row):
+        column = header[place].lower() if place < len(header) else ""
+        is_long = "\n" in cell.strip()
+        _, *further = re.split(rf"[{DELIMITERS}\n]", cell)
+        swallows = is_long and any(part.strip().lower().endswith(endings()) for part in further)
+        is_short = column in (*FILE_COLUMNS, *LABEL_COLUMNS, SPLIT_COLUMN, GROUP_COLUMN)
+        if swallows or (is_short and is_long) or (at_end and place == len(row) - 1):
+            raise InputError(
+                f"expected the quotation mark in line {line} of {path} to be closed within the line, found "
+                f"{shortened(cell)}; close it, or write it twice if it belongs to the text of a quoted cell"
+            )
+        line += cell.count("\n")
+
+
+def _json_lines(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Line number and fields of each object."""
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -199,13 +236,14 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, str]]
         except ValueError as error:
             found = f"found {shortened(line)} in line {number} ({error})"
             raise InputError(f"expected one JSON object a line in {path}, {found}") from error
-        yield number, {normal(name): _word(value, f"text in {path}") for name, value in fields.items()}
+        yield number, {normal(name): value for name, value in fields.items()}
 
 
 def _word(value: object, where: str) -> str:
+    """Text, a number or a truth as text; "" for null and for anything else."""
     if isinstance(value, str):
         return normal(require_text(value, where).strip())
-    return str(value) if is_number(value) else ""
+    return str(value) if is_number(value) or isinstance(value, bool) else ""
 
 
 def find_metadata(tree: ImageTree) -> list[LabelTable]:
@@ -260,7 +298,7 @@ def match_rows(
     )
     notes = [f"{number} {why} left out ({some(names, 2)})" for number, why, names in left_out if names]
     files = [row._replace(path=path) for path, (row, _) in sorted(rows.items())]
-    said_of = [table.remark for table in tables if table.remark]
+    said_of = [remark for table in tables for remark in table.remarks]
     return files, [f"{noun[1]} from {name} ({columns})", *said_of, *again], notes
 
 

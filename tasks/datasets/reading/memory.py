@@ -1,10 +1,9 @@
 """Images in memory, written once into the cache as a folder with a table of labels."""
 
-import csv
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from io import BytesIO
-from itertools import chain, compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 from PIL import Image
 from PIL.ImageFile import ImageFile
 
-from layerboard.tasks.datasets.reading.files import require_text
+from layerboard.tasks.datasets.reading.door import class_names, labels_text
 from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.reading import read_regular
@@ -21,7 +20,7 @@ from layerboard.zoo.view.pixels import file_of, in_memory
 
 NAME = "memory"  # of the folder, which is the dataset's name on pages
 LABELS = ("label", "labels", "class", "target")  # columns of labels, in order of preference
-TABLE = "metadata.csv"
+TABLE = "metadata.jsonl"  # which can tell a class "NA" from none
 
 
 class LabelledImage(NamedTuple):
@@ -29,6 +28,7 @@ class LabelledImage(NamedTuple):
 
     image: object
     label: object = None
+    names: tuple[str, ...] = ()  # of the classes, if labels are their numbers
     split: str = ""
 
 
@@ -37,10 +37,10 @@ def stored(images: object, cache: Path) -> Path:
 
     The dataset is a ``datasets.Dataset``, a ``torch.utils.data.Dataset``, a list or another iterable of
     images, of pairs (image, label), or of mappings with ``image`` and ``label``; or a mapping from the names
-    of splits to such. A label is a class, a number, or a list of classes, as in a table of labels; integers
+    of splits to such. A label is a class, a number, or a list of classes (`reading.door`); integers
     are named by the ``ClassLabel`` or the attribute ``classes`` of the dataset, if it has one. The folder is
-    named by a digest of the written files and labels. Raises InputError if an item is no image, or if the
-    folder cannot be written.
+    named by a digest of the written files and labels. Raises InputError if an item is no image, if its label
+    is none, or if the folder cannot be written.
     """
     below = cache / "images"
     remove_leftovers([below])
@@ -55,22 +55,22 @@ def stored(images: object, cache: Path) -> Path:
 def _write(rows: Iterable[LabelledImage], folder: Path) -> str:
     """Write the files and the table of rows, and return the digest of both."""
     folder.mkdir()
-    content, table = blake2b(digest_size=16), list[tuple[str, str, str]]()
+    content, table = blake2b(TABLE.encode(), digest_size=16), list[dict[str, str]]()
     for number, row in enumerate(rows):
         with decoding(f"cannot take item {number}"):
             encoded, ending = _encoded(row.image)
         name = f"{number:07d}.{ending}"
-        label = require_text(_label_text(row.label), f"the label of item {number}")
+        label = labels_text(row.label, f"the label of item {number}", row.names)
         (folder / name).write_bytes(encoded)
         content.update(repr((len(encoded), label, row.split)).encode() + encoded)
-        table.append((name, label, row.split))
+        table.append({"file": name, "label": label, "split": row.split})
     if not table:
         raise InputError("expected at least one image, found an empty dataset in memory")
-    heads = ("file", "label" * any(row[1] for row in table), "split" * any(row[2] for row in table))
-    if any(heads[1:]):
-        with (folder / TABLE).open("w", newline="", encoding="utf-8") as file:
-            lines = chain([heads], table)
-            csv.writer(file).writerows([*compress(line, heads)] for line in lines)
+    empty = {name for name in ("label", "split") if not any(row[name] for row in table)}
+    if len(empty) < 2:
+        with (folder / TABLE).open("w", encoding="utf-8") as file:
+            for line in table:
+                file.write(json.dumps({name: line[name] for name in line if name not in empty}) + "\n")
     return content.hexdigest()
 
 
@@ -88,7 +88,10 @@ def _rows_of(images: Any) -> Iterator[LabelledImage]:  # noqa: ANN401
     if hasattr(images, "features") and hasattr(images, "select_columns"):
         yield from _rows_of_table(images)
         return
-    names = getattr(images, "classes", getattr(getattr(images, "dataset", None), "classes", None))
+    whole = images
+    while not hasattr(whole, "classes") and hasattr(whole, "dataset"):  # subsets of torch
+        whole = whole.dataset
+    names = class_names(getattr(whole, "classes", None))
     is_mapped = hasattr(images, "__len__") and not isinstance(images, Iterable)  # a dataset of torch
     for item in map(images.__getitem__, range(len(images))) if is_mapped else images:
         if isinstance(item, Mapping):
@@ -99,7 +102,7 @@ def _rows_of(images: Any) -> Iterator[LabelledImage]:  # noqa: ANN401
             row = LabelledImage(item[0] if item else None, item[1] if len(item) > 1 else None)
         else:
             row = LabelledImage(item)
-        yield row._replace(label=_named(row.label, names))
+        yield row._replace(names=names)
 
 
 def _rows_of_table(table: Any) -> Iterator[LabelledImage]:  # noqa: ANN401  # datasets has no types
@@ -117,25 +120,11 @@ def _rows_of_table(table: Any) -> Iterator[LabelledImage]:  # noqa: ANN401  # da
         raise InputError(
             f"expected one column of {what} in the dataset, found {there}; choose with .select_columns([...])"
         )
-    names = getattr(table.features[labels[0]], "names", None) if labels else None
+    kind = table.features[labels[0]] if labels else None
+    names = class_names(getattr(getattr(kind, "feature", kind), "names", None))
     undecoded = table.cast_column(images[0], datasets.Image(decode=False))
     for row in undecoded.select_columns([*images, *labels]):
-        yield LabelledImage(row[images[0]], _named(row[labels[0]], names) if labels else None)
-
-
-def _named(label: object, names: Any) -> object:  # noqa: ANN401
-    """A label as a number, text or list; integers by the names of classes, if these are known."""
-    if callable(to_list := getattr(label, "tolist", None)):
-        label = to_list()
-    if isinstance(label, int) and names is not None and 0 <= label < len(names):
-        return str(names[label])
-    return label
-
-
-def _label_text(label: object) -> str:
-    if label is None:
-        return ""
-    return "|".join(map(str, label)) if isinstance(label, list | tuple) else str(label)
+        yield LabelledImage(row[images[0]], row[labels[0]] if labels else None, names)
 
 
 def _encoded(image: object) -> tuple[bytes, str]:

@@ -1,7 +1,7 @@
 """Shards of WebDataset, .tar files, which the builder of ``datasets`` reads, kept as a folder with a table.
 
 Files of one name up to the first dot, side by side in a shard, are one sample: ``00012.jpg`` and its class in
-``00012.cls``, ``00012.json`` or ``00012.txt``.
+``00012.cls``, ``00012.label.txt``, ``00012.json`` or ``00012.txt``.
 """
 
 import json
@@ -13,8 +13,9 @@ from glob import escape, glob
 from hashlib import blake2b
 from os.path import commonprefix
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from layerboard.tasks.datasets.reading.door import label_text, labels_text
 from layerboard.tasks.datasets.reading.fields import is_number
 from layerboard.tasks.datasets.reading.files import require_free_bytes, require_inside, stamp
 from layerboard.tasks.datasets.reading.labels import FILE_COLUMNS, LABEL_COLUMNS, METADATA
@@ -27,8 +28,13 @@ from layerboard.zoo.reading import decoded
 from layerboard.zoo.view.photos import endings
 
 TAR = ".tar"
-FACTS = ("cls", "cls.txt", "json", "txt")  # fields that say the class of a sample, in order of preference
-NAMED = (*LABEL_COLUMNS, "class_name", "class_id")  # entries of the JSON that do, in order of preference
+CLASSES = {"cls", "class", "label"}  # words in the names of fields that say the class of a sample
+OBJECTS, TEXTS = {"json", "jsn"}, {"txt", "text"}  # last words of fields, and fields, that may say it
+# entries of the JSON that do, in order of preference
+NAMED = (
+    *(*LABEL_COLUMNS, "class_name", "label_name", "category_name", "category", "cls"),
+    *("class_id", "label_id", "category_id", "target", "labels", "classes"),
+)
 MOST_FACTS = 2**20  # bytes of such a field
 MOST_FILE = 2**30  # bytes of any other file; the builder holds those of one sample in memory
 MOST_FIELDS = 100  # kinds of files in a shard; the builder gives each sample all of them
@@ -164,7 +170,7 @@ def _shard(path: Path, split: str) -> TarShard:
             continue
         if name in names:
             raise InputError(f"expected each file once in {path}, found {name!r} twice; pack it again")
-        if size > (MOST_FACTS if field.lower() in FACTS else MOST_FILE) or name.lower().endswith(COMPRESSED):
+        if size > (MOST_FACTS if _kind(field) else MOST_FILE) or name.lower().endswith(COMPRESSED):
             raise InputError(f"expected images and short texts in {path}, found {name} of {size:,} bytes")
         if key != sample and key in images:
             raise InputError(
@@ -237,9 +243,9 @@ def _rows(shard: TarShard, root: Path, folder: PurePosixPath) -> Iterator[dict[s
         names = {field: str(PurePosixPath(f"{key}.{field}")) for field in contents}
         unread -= {*names.values()}
         image = next((name for name in names.values() if name.lower().endswith(endings())), "")
-        facts = {field.lower(): contents[field] for field in names if image and field.lower() in FACTS}
+        facts = {field: contents[field] for field in sorted(names) if image and _kind(field)}
         for field, name in names.items():
-            if field.lower() not in facts and not is_hidden(name):
+            if field not in facts and not is_hidden(name):
                 target = root / folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("xb") as file:
@@ -274,26 +280,36 @@ def _samples(shard: TarShard, cache: Path) -> Iterator[tuple[str, dict[str, byte
         )
 
 
+def _kind(field: str) -> Literal["class", "object", "text", ""]:
+    """What a field may say of the class of its sample; "" for nothing, as an image does."""
+    words = field.lower().split(".")
+    if f".{words[-1]}" in endings():
+        return ""
+    if words[-1] in OBJECTS:
+        return "object"
+    return "class" if CLASSES & {*words} else "text" if field.lower() in TEXTS else ""
+
+
 def _row(facts: Mapping[str, bytes], key: str, path: Path) -> dict[str, object]:
     """What the fields beside an image say: its class, and the entries of its JSON; raises InputError."""
-    said: dict[str, Any] = {}
+    said: dict[str, dict[str, Any]] = {"class": {}, "object": {}, "text": {}}
     for field, content in facts.items():
+        kind, where = _kind(field), f"{key}.{field} in {path}"
         try:
-            said[field] = decoded(Any, content) if field == "json" else content.decode().strip()
+            text = content.decode("utf-8-sig")
+            said[kind][field] = decoded(Any, text) if kind == "object" else label_text(text, where)
         except ValueError as error:
-            raise InputError(f"cannot read {key}.{field} in {path}: {first_line(error)}") from error
-    entries = said.get("json", {})
-    if not isinstance(entries, dict):  # the class alone
-        entries = {LABEL_COLUMNS[0]: entries}
-    row = {
-        name.lower(): value
-        for name, value in entries.items()
-        if (isinstance(value, str) or is_number(value)) and name.lower() not in FILE_COLUMNS
-    }
-    label = next((said[field] for field in FACTS if field != "json" and said.get(field)), "")
-    if label and ({"cls", "cls.txt"} & {*said} or "json" not in said):
-        row = {name: value for name, value in row.items() if name not in NAMED}
-        row[LABEL_COLUMNS[0]] = label
-    elif named := [name for name in NAMED if name in row]:
-        row[LABEL_COLUMNS[0]] = row.pop(named[0])
-    return row
+            raise InputError(f"cannot read {where}: {first_line(error)}") from error
+    label = next(filter(None, said["class"].values()), "")
+    row: dict[str, object] = {}
+    for entries in said["object"].values():  # anything but an object is the class alone
+        row |= entries if isinstance(entries, dict) else {LABEL_COLUMNS[0]: entries}
+    row = {name.lower(): value for name, value in row.items() if name.lower() not in FILE_COLUMNS}
+    named = next((name for name in NAMED if row.get(name) is not None), None)
+    if named and not label:
+        label = labels_text(row.pop(named), f"the class of {key} in {path}")
+    elif not (label or said["object"]):
+        label = next(iter(said["text"].values()), "")
+    plain = {name: each for name, each in row.items() if isinstance(each, str) or is_number(each)}
+    others = {name: value for name, value in plain.items() if name not in LABEL_COLUMNS}
+    return {**others, LABEL_COLUMNS[0]: label} if label else others

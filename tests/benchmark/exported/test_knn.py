@@ -110,10 +110,7 @@ def spoilt(array, value):
             {"train_labels": good()["train_labels"][:7]},
             "each of 8 rows of features as train_labels of {path}",
         ),
-        (
-            {"test_labels": np.array([0.5] * 5)},
-            "whole numbers as test_labels of {path}, found the type float64",
-        ),
+        ({"test_labels": np.array([0.5] * 5)}, "whole numbers as test_labels of {path}, found 0.5"),
         ({"test_labels": np.array(["a"] * 5)}, "whole numbers as test_labels of {path}, found the type <U1"),
     ],
 )

@@ -119,7 +119,7 @@ def test_rare_and_common_labels_are_named(read: Reader) -> None:
 
 
 def test_an_empty_cell_leaves_an_image_out_and_says_so(read: Reader) -> None:
-    data = read("file,x,y", lambda row: "" if row == 7 else row, lambda row: "" if row == 8 else row)
+    data = read("file,x,y", lambda row: "" if row == 7 else row, lambda row: "n/a" if row == 8 else row)
     assert isinstance(data, ImageNumbers)
     assert len(data.samples) == COUNT - 2
     assert data.coverage.notes == ("2 images whose row has no number left out (7.png, 8.png)",)
@@ -128,7 +128,7 @@ def test_an_empty_cell_leaves_an_image_out_and_says_so(read: Reader) -> None:
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("n/a", r"column 'x' of .*t.csv, line 9, found 'n/a'; leave the cell empty to leave the image out$"),
+        ("no", r"column 'x' of .*t.csv, line 9, found 'no'; leave the cell empty to leave the image out$"),
         ("inf", "line 9, found 'inf'"),
         ('"1,5"', r"line 9, found '1,5'; write 1.5$"),
         ('"1,500"', r"line 9, found '1,500'; write 1.500, or 1500 if it parts thousands$"),
