@@ -192,10 +192,7 @@ def test_bytes_that_changed_are_found_where_they_are_read(own: Packed) -> None:
         ('{"datasets": {}}', "which is malformed"),
         ('{"format": 1, "datasets": {}}', "expected a pack of format 2 in .*, found 1; fetch it again"),
         ('{"format": 2, "datasets": {"a": {"digest": "", "shards": [{}]}}}', "which is malformed"),
-        (
-            '{"format": 2, "datasets": {"a": {"digest": "", "shards": "b"}}}',
-            "expected list, got str, at",
-        ),
+        ('{"format": 2, "datasets": {"a": {"digest": "", "shards": "b"}}}', "expected list, got str, at"),
         (
             '{"format": 2, "datasets": {"a": {"digest": "", "shards": [{"name": "b", "bytes": "1"}]}}}',
             "expected int, got str, at .*bytes",
