@@ -243,8 +243,8 @@ def test_a_log_that_refuses_does_not_end_the_training(callback: Any) -> None:
         callback(log=refuse)(Classifier(), 0)
     follow = callback(log=refuse)
     follow._last = 0
-    with pytest.warns(UserWarning, match="no scores of step 2: OSError: no quota"):
-        assert follow(Classifier(), 2) == {}
+    with pytest.warns(UserWarning, match="scores of step 2, which log= refused: OSError: no quota"):
+        assert BEST in follow(Classifier(), 2)  # as if a tracker's run was closed early
     assert follow.scores["step"].tolist() == [0, 2]
 
 
@@ -367,18 +367,3 @@ def test_a_training_begun_again_leaves_out_the_steps_of_the_first_one(callback: 
     with pytest.warns(UserWarning, match=r"run@step2, run@step4 are of an earlier training .*earlier/1"):
         second(net, 0)
     assert second.scores["step"].tolist() == [0]
-
-
-def test_a_tracker_that_is_closed_early_loses_no_score(callback: Any) -> None:
-    taken: list[dict[str, float]] = []
-
-    def log(scores: dict[str, float]) -> None:
-        if taken:
-            raise RuntimeError("the run is closed")
-        taken.append(scores)
-
-    net, follow = Classifier(), callback(log=log)
-    follow(net, 0)
-    with pytest.warns(UserWarning, match="scores of step 2, which log= refused: RuntimeError: the run"):
-        assert BEST in follow(net, 2)
-    assert follow.scores["step"].tolist() == [0, 2]
