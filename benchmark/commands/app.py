@@ -188,7 +188,7 @@ def _sentence_of(error: Exception) -> str | None:
         return f"warnings are errors here ({first_line(error)}); unset PYTHONWARNINGS, or leave out -W"
     if not isinstance(error, MemoryError | RuntimeError):
         return None
-    from layerboard.benchmark.passes.failures import is_out_of_memory  # torch
+    from layerboard.zoo.features.pass_context import is_out_of_memory  # torch
 
     return "out of memory; try with less data, or on a machine with more" if is_out_of_memory(error) else None
 

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.passes.failures import is_out_of_memory
 from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.tasks.framework.base import FINITE, BatchPart, Source
 from layerboard.tasks.framework.checks import NOT_FINITE
@@ -20,6 +19,7 @@ from layerboard.tasks.framework.task import Measurable
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.cut import pooled
+from layerboard.zoo.features.pass_context import is_out_of_memory
 from layerboard.zoo.spec import Layer, VectorPooling
 from layerboard.zoo.view.views import View, tiles_of
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.passes.collectors import Collector
-from layerboard.benchmark.passes.failures import Failure, is_out_of_memory, within_memory
+from layerboard.benchmark.passes.failures import Failure, within_memory
 from layerboard.benchmark.passes.loading import Batch, Loader, ShardEnd, Unreadable
 from layerboard.benchmark.passes.shards import Shards
 from layerboard.tasks.framework.base import Source
@@ -17,6 +17,7 @@ from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import Shown
 from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.pass_context import is_out_of_memory
 from layerboard.zoo.spec import Layer
 
 

@@ -104,12 +104,13 @@ def pass_context(*, gradients: bool = False) -> Iterator[None]:
 @contextmanager
 def _without_modes() -> Iterator[None]:
     """Context without the function modes of this thread, of which a default device is one."""
-    modes = [overrides._pop_mode() for _ in range(torch._C._len_torch_function_stack())]
+    stack: Any = overrides  # without types
+    modes = [stack._pop_mode() for _ in range(torch._C._len_torch_function_stack())]
     try:
         yield
     finally:
         for mode in reversed(modes):
-            overrides._push_mode(mode)
+            stack._push_mode(mode)
 
 
 def require_own_threads() -> None:

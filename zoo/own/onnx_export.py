@@ -18,7 +18,7 @@ from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.cut import Pooled, pooled, require_pooling
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.own.module.objects import CPU
+from layerboard.zoo.own.module.network import CPU
 from layerboard.zoo.own.onnx_file import OnnxSession, onnx_library
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View

@@ -24,7 +24,8 @@ from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_in_words, normalisation_of, shape_in_words, titled
 from layerboard.zoo.load.mistaken import refuse_pages
 from layerboard.zoo.own.module.checks import require_own_features
-from layerboard.zoo.own.module.objects import CPU, ObjectLoader
+from layerboard.zoo.own.module.network import CPU
+from layerboard.zoo.own.module.objects import ObjectLoader
 from layerboard.zoo.reading import decoded, require_regular
 from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage, VectorPooling
 from layerboard.zoo.spec.origin import ONNX

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.benchmark.passes.collectors import MeasuredCollector
-from layerboard.benchmark.passes.failures import is_out_of_memory
 from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import Shards
@@ -18,6 +17,7 @@ from layerboard.tasks.framework.base import Source
 from layerboard.tasks.framework.feeds import GRIDS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import Shown, Visitor
+from layerboard.zoo.features.pass_context import is_out_of_memory
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import FastResized, Tiles, View
 from tests.benchmark.doubles import CountingBackbone, source

@@ -169,7 +169,7 @@ class ModuleLoader(OriginLoader):
         return HookedBackbone(spec, network, self.identify(spec, cache_dir), device)
 
 
-class _Detached(TorchFunctionMode):  # type: ignore[misc]  # torch says no types
+class _Detached(TorchFunctionMode):
     """Context in which copies of activations that a network keeps have no history, which cannot be copied."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
