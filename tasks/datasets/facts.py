@@ -135,7 +135,8 @@ def _facts(content: bytes) -> Facts:
             with open_file(BytesIO(content)) as image:
                 seen = as_seen(image)
     pixels = _digest(repr(seen.size).encode() + seen.tobytes())
-    is_blank = all(low == high for low, high in seen.getextrema())  # type: ignore[misc]
+    corners = seen.getpixel((0, 0)), seen.getpixel((seen.width - 1, seen.height - 1))
+    is_blank = corners[0] == corners[1] and all(low == high for low, high in seen.getextrema())  # type: ignore[misc]
     return Facts(pixels, bits, (LOST if lost else PLAIN) if is_blank else 0)
 
 

@@ -1,14 +1,18 @@
 """Several datasets of one's own in one run: each stands for itself, and beside them their mean."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import layerboard
 from layerboard.benchmark.plan.datasets import own_datasets
 from layerboard.benchmark.plan.suites import LONGEST_SUITE, images_suite
 from layerboard.leaderboards.findings.reproduce import answered, reproduce
 from layerboard.leaderboards.published.literature import all_published
+from layerboard.leaderboards.records.record import read_records
 from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.benchmark.plan.test_plan import plan
@@ -138,3 +142,24 @@ def test_the_suite_is_called_by_its_datasets_in_any_order_and_briefly() -> None:
     assert len(images_suite(many)) <= LONGEST_SUITE
     assert images_suite(many).startswith("images-19-datasets-")
     assert images_suite(many) != images_suite([*many[:-1], "x"])
+
+
+def test_the_same_images_by_two_doors_share_a_column(tmp_path: Path) -> None:
+    """One folder with two runs, and two folders merged: the first name of the data is kept."""
+    rows = []
+    for number in range(8):
+        pixels = np.random.default_rng(number).integers(0, 256, (64, 64, 3), np.uint8)
+        path = tmp_path / "photos" / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(path)
+        rows.append((pixels, path.parent.name))
+    options: dict[str, Any] = {"layers": "final", "cache": tmp_path / "cache"}
+    for images in (tmp_path / "photos", rows):
+        run(tmp_path / "one", ["mini-fs"], "knn", images=images, **options)
+    assert len([*(tmp_path / "one" / "out" / "records").rglob("*.parquet")]) == 1
+    run(tmp_path / "two", ["mini-fs", "mini-mae"], "knn", images=rows[::-1], **options)
+    layerboard.merge([tmp_path / "one" / "out", tmp_path / "two" / "out"], output=tmp_path / "both")
+    records = read_records([tmp_path / "both" / "records"])
+    assert len(records[["suite", "dataset", "data"]].drop_duplicates()) == 1
+    assert {*records["backbone"]} == {"mini-fs", "mini-mae"}
+    assert records["dataset"].iloc[0].startswith("photos-")

@@ -16,7 +16,7 @@ from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.photos import as_seen, decoding, open_file, raw_mode, upright, whole
-from layerboard.zoo.view.pixels import file_of, in_memory
+from layerboard.zoo.view.pixels import file_of, in_memory, is_one
 
 NAME = "memory"  # of the folder, which is the dataset's name on pages
 LABELS = ("label", "labels", "class", "target")  # columns of labels, in order of preference
@@ -94,7 +94,7 @@ def _rows_of(images: Any) -> Iterator[LabelledImage]:  # noqa: ANN401
     names = class_names(getattr(whole, "classes", None))
     is_mapped = hasattr(images, "__len__") and not isinstance(images, Iterable)  # a dataset of torch
     for item in map(images.__getitem__, range(len(images))) if is_mapped else images:
-        if isinstance(item, Mapping):
+        if isinstance(item, Mapping) and not is_one(item):
             row = LabelledImage(
                 item.get("image"), next((item[name] for name in LABELS if name in item), None)
             )
