@@ -77,14 +77,14 @@ def decoded(kind: type[T], content: bytes | str, parse: Callable[[Any], object] 
     deeper than `DEEPEST`.
     """
     try:
-        found = (parse or _json)(content)
-        require_modest([found] if isinstance(found, dict | list) else [], _inner)
+        parsed = (parse or _json)(content)
+        require_modest([parsed] if isinstance(parsed, dict | list) else [], _inner)
     except RecursionError:
         raise ValueError(_DEEP) from None
-    return fitted(kind, found)
+    return converted(kind, parsed)
 
 
-def fitted(kind: type[T], content: object) -> T:
+def converted(kind: type[T], content: object) -> T:
     """Mappings, lists, texts and numbers as a ``kind``; raises ValueError, as `decoded` does."""
     import msgspec  # only where a file is read
 

@@ -18,7 +18,7 @@ from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError, first_line, likely, shortened, unknown
 from layerboard.zoo.reading import DEEPEST, read_as, read_regular, require_modest, unique
 from layerboard.zoo.spec import entry_name
-from layerboard.zoo.spec.origin import OBJECT, mark_of, origin_of
+from layerboard.zoo.spec.origin import OBJECT, origin_mark, origin_of
 
 RUN_FILE = "run.yaml"  # in the output folder
 PINS = "pins"  # name, then the fields of `LockedWeights`
@@ -140,7 +140,7 @@ def require_harmless(name: str, values: Mapping[str, Any], options: Options) -> 
         value = values[option.name]
         several = [*value.values()] if isinstance(value, Mapping) else value
         for text in map(str, several if isinstance(several, list | tuple) else (value,)):
-            path = Path(text.removeprefix(mark_of(text)).removeprefix(PREFIX))
+            path = Path(text.removeprefix(origin_mark(text)).removeprefix(PREFIX))
             what = ""
             if option.name in _CODE and origin_of(entry_name(text)) is OBJECT:
                 what = "Python code"
@@ -220,7 +220,7 @@ def _moved(value: Any, option: Option[Any, Any], start: Path, end: Path | None =
 
 def _moved_path(text: str, start: Path, end: Path | None, *, sure: bool) -> str:
     """A text that is ``sure`` to be a path, unless it has a scheme, or is one if such a folder exists."""
-    mark = mark_of(text)
+    mark = origin_mark(text)
     path = text.removeprefix(mark)
     if os.path.isabs(path) or _NO_PATH.match(path):
         return text

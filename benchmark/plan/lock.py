@@ -13,7 +13,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
-from layerboard.zoo.reading import fitted
+from layerboard.zoo.reading import converted
 from layerboard.zoo.references import split_part
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import BackboneSpec
@@ -46,7 +46,7 @@ def read_lock(output: Path) -> Lock:
 def _pins(path: Path) -> Lock:
     """The pins of a campaign file; raises InputError if they are none."""
     try:
-        return fitted(Lock, read_campaign(path).get(PINS, {}))
+        return converted(Lock, read_campaign(path).get(PINS, {}))
     except ValueError as error:
         raise InputError(
             f"the key {PINS} of {path} takes a repository, a revision and a sha256 by name of the backbone, "

@@ -15,7 +15,7 @@ from layerboard.zoo.errors import InputError, counted, few_of, some
 from layerboard.zoo.references import PART
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import read_local_names, short_names
-from layerboard.zoo.spec.origin import mark_of
+from layerboard.zoo.spec.origin import origin_mark
 
 STEP = "step"  # column of a table of steps
 # A whole number, no part of 0.25, also in thousands or millions: 12k, 1.5M.
@@ -80,7 +80,7 @@ def find_series(request: Request) -> Series:
         if any(fnmatchcase(spec.name, pattern) for spec in all_specs()):
             others.append(pattern)
             continue
-        mark = mark_of(pattern)
+        mark = origin_mark(pattern)
         paths = _matching(pattern.removeprefix(mark))
         checkpoints += _checkpoints(paths, mark, "", pattern, table)
         others += [] if paths else [pattern]
@@ -127,16 +127,16 @@ def _checkpoints(
         _ENDINGS.sub("", name) if whole.is_file() and not after else name
         for whole, name in zip(wholes, names, strict=True)
     ]
-    for path, whole, name, found in zip(paths, wholes, names, _steps_in(bare), strict=True):
+    for path, whole, name, numbers in zip(paths, wholes, names, _steps_in(bare), strict=True):
         if table and str(whole) not in table:
             raise InputError(f"the table of --steps has no row of {path}")
-        if not table and len(found) != 1:
-            has = f"the numbers {', '.join(map(str, found))}" if found else "no whole number"
+        if not table and len(numbers) != 1:
+            has = f"the numbers {', '.join(map(str, numbers))}" if numbers else "no whole number"
             raise InputError(
                 f"{path} has {has} in {name!r}, by which its step would be known; leave it out of the "
                 "pattern, call it step=N, or give --steps, a CSV file with the columns file and step"
             )
-        step = table[str(whole)] if table else found[0]
+        step = table[str(whole)] if table else numbers[0]
         yield TrainingStep(f"{mark}{path}", weights_of, str(whole.parents[after]), step, name)
 
 
@@ -148,14 +148,14 @@ def _steps_in(names: Sequence[str]) -> list[list[int]]:
     """
     steps: list[list[int]] = []
     for name in names:
-        found = next(filter(None, (pattern.findall(name) for pattern in _NAMED)), None)
-        numbers = found[-1:] if found else re.findall(_DIGITS, _MEASURED.sub("", name))
+        named = next(filter(None, (pattern.findall(name) for pattern in _NAMED)), None)
+        numbers = named[-1:] if named else re.findall(_DIGITS, _MEASURED.sub("", name))
         steps.append([_whole(*each) for each in numbers])
-    several = [found for found in steps if len(found) > 1]
+    several = [numbers for numbers in steps if len(numbers) > 1]
     if len({*map(len, several)}) == 1:
         differ = [len({*column}) > 1 for column in zip(*several, strict=True)]
         if sum(differ) == 1:
-            steps = [[found[differ.index(True)]] if len(found) > 1 else found for found in steps]
+            steps = [[each[differ.index(True)]] if len(each) > 1 else each for each in steps]
     return steps
 
 

@@ -27,11 +27,11 @@ def set_aside(output: Path, names: Iterable[str]) -> str:
     """Move the results of backbones to `EARLIER`, where no page finds them; returns what to say of it."""
     listed = [*names]
     places = (output / EARLIER / str(number) for number in count(1))
-    place = next(each for each in places if not each.exists())
+    aside = next(each for each in places if not each.exists())
     for name in listed:
         for folder in _FOLDERS:
             with suppress(FileNotFoundError):
-                (place / folder).mkdir(parents=True, exist_ok=True)
-                (output / folder / safe_name(name)).rename(place / folder / safe_name(name))
+                (aside / folder).mkdir(parents=True, exist_ok=True)
+                (output / folder / safe_name(name)).rename(aside / folder / safe_name(name))
     verb = "is" if len(listed) == 1 else "are"
-    return f"{', '.join(listed)} {verb} of an earlier training of this name, and left out: moved to {place}"
+    return f"{', '.join(listed)} {verb} of an earlier training of this name, and left out: moved to {aside}"

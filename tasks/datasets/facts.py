@@ -38,7 +38,7 @@ Own = PhotoSample | TableSample
 D = TypeVar("D", bound=Data)
 
 
-class Facts(NamedTuple):
+class PixelFacts(NamedTuple):
     """What the pixels of an image tell."""
 
     pixels: str  # digest of the RGB pixels as people see them; of an unreadable image, of the file
@@ -54,69 +54,69 @@ def with_facts(data: D, cache: Path | None = None) -> D:
     as they are.
     """
     own = sorted({each for each in images_of(data) if isinstance(each, Own)}, key=lambda sample: sample.key)
-    found = dict(zip(own, _facts_of(own, cache), strict=True))
-    bits = max((facts.bits for facts in found.values()), default=0)
+    by_sample = dict(zip(own, _facts_of(own, cache), strict=True))
+    bits = max((facts.bits for facts in by_sample.values()), default=0)
     changed: dict[Sample, Sample] = {}
-    for sample, facts in found.items():
+    for sample, facts in by_sample.items():
         deep = {"bits": bits} if facts.bits else {}
         changed[sample] = replace(sample, pixels=f"{facts.pixels}|{facts.bits}", **deep)  # type: ignore[arg-type]
     coverage = data.coverage
-    if used := {sample.key: facts.bits for sample, facts in found.items() if facts.bits}:
+    if used := {sample.key: facts.bits for sample, facts in by_sample.items() if facts.bits}:
         scaled = "read as they are" if bits == 8 else f"scaled to 8, white is {2**bits - 1:,}"
         said = f"{counted(len(used), 'images')} {SAID}: values use {bits} bits, {scaled}"
         coverage = coverage.remarked(said)
         if dark := [key for key, few in used.items() if few <= bits - DARK]:
             black = f"{counted(len(dark), 'images')} of these nearly black"
             coverage = coverage.noted(f"{black}, of {bits - DARK} bits at most ({some(dark)})")
-    if lost := [sample.key for sample, facts in found.items() if facts.blank == LOST]:
+    if lost := [sample.key for sample, facts in by_sample.items() if facts.blank == LOST]:
         said = f"{counted(len(lost), 'images')} {BLANK} once transparent pixels are white"
         coverage = coverage.noted(f"{said} ({some(lost)}): put them on another colour")
-    if blank := [sample.key for sample, facts in found.items() if facts.blank == PLAIN]:
+    if blank := [sample.key for sample, facts in by_sample.items() if facts.blank == PLAIN]:
         coverage = coverage.remarked(f"{counted(len(blank), 'images')} {BLANK} ({some(blank)})")
     return replace(with_samples(data, changed), coverage=coverage)  # type: ignore[no-any-return]
 
 
-def _facts_of(samples: list[Own], cache: Path | None) -> list[Facts]:
+def _facts_of(samples: list[Own], cache: Path | None) -> list[PixelFacts]:
     """Facts of images, read from the cache where it has those of the same bytes."""
     if not samples:
         return []
     path = cache and cache / "facts" / f"{VERSION}-pillow-{PIL.__version__}.txt"
     known = _read(path) if path else {}
     with ThreadPool(os.cpu_count()) as pool:
-        found = pool.map(partial(_of_sample, known), samples, chunksize=4)
-    new = {mark: facts for mark, facts, is_lasting in found if is_lasting and mark not in known}
+        results = pool.map(partial(_of_sample, known), samples, chunksize=4)
+    new = {mark: facts for mark, facts, is_lasting in results if is_lasting and mark not in known}
     if path and new:
         lines = (f"{mark} {facts.pixels} {facts.bits} {facts.blank}\n" for mark, facts in new.items())
         with suppress(OSError):  # of a cache that cannot be written the facts are found again
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("ab") as file:  # one write, so that processes do not mix their lines
                 file.write("".join(lines).encode())
-    return [facts for _, facts, _ in found]
+    return [facts for _, facts, _ in results]
 
 
-def _read(path: Path) -> dict[str, Facts]:
+def _read(path: Path) -> dict[str, PixelFacts]:
     """Facts by digests of the bytes; lines that a full disk or a killed process cut are left out."""
     with suppress(OSError, UnicodeDecodeError):
         return {
-            mark: Facts(pixels, int(bits), int(blank))
+            mark: PixelFacts(pixels, int(bits), int(blank))
             for mark, pixels, bits, blank in _LINE.findall(path.read_text(encoding="ascii"))
         }
     return {}
 
 
-def _of_sample(known: Mapping[str, Facts], sample: Own) -> tuple[str, Facts, bool]:
+def _of_sample(known: Mapping[str, PixelFacts], sample: Own) -> tuple[str, PixelFacts, bool]:
     """Digest of the bytes of an image, its facts, and whether they will be the same in every process."""
     try:
         content = _content(sample)
     except (OSError, InputError):  # it may be readable later
-        return "", Facts(_digest(sample.key.encode(errors="surrogatepass")), 0, 0), False
+        return "", PixelFacts(_digest(sample.key.encode(errors="surrogatepass")), 0, 0), False
     mark = _digest(content)
     if mark in known:
         return mark, known[mark], True
     try:
         return mark, _facts(content), True
     except InputError:
-        return mark, Facts(mark, 0, 0), False
+        return mark, PixelFacts(mark, 0, 0), False
 
 
 def _content(sample: Own) -> bytes:
@@ -125,7 +125,7 @@ def _content(sample: Own) -> bytes:
     return source.getvalue() if isinstance(source, BytesIO) else read_regular(source)
 
 
-def _facts(content: bytes) -> Facts:
+def _facts(content: bytes) -> PixelFacts:
     """Facts of an image; raises InputError if it cannot be decoded."""
     with decoding("cannot decode it"):
         with open_file(BytesIO(content)) as image:
@@ -137,7 +137,7 @@ def _facts(content: bytes) -> Facts:
     pixels = _digest(repr(seen.size).encode() + seen.tobytes())
     corners = seen.getpixel((0, 0)), seen.getpixel((seen.width - 1, seen.height - 1))
     is_blank = corners[0] == corners[1] and all(low == high for low, high in seen.getextrema())  # type: ignore[misc]
-    return Facts(pixels, bits, (LOST if lost else PLAIN) if is_blank else 0)
+    return PixelFacts(pixels, bits, (LOST if lost else PLAIN) if is_blank else 0)
 
 
 def _digest(content: bytes) -> str:

@@ -126,7 +126,7 @@ def command_page(command: Command[..., Any]) -> str:
     return f"# layerboard {command.name}\n\n{said}\n\n{options(command)}\n"
 
 
-def file_of(command: Command[..., Any]) -> str:
+def page_file(command: Command[..., Any]) -> str:
     """The name of a command's page."""
     return f"{command.name.replace(' ', '-')}.md"
 
@@ -135,7 +135,7 @@ def commands() -> str:
     """The list of all commands."""
     firsts = [inspect.cleandoc(each.handle.__doc__ or "").split("\n\n")[0] for each in COMMANDS]
     rows = [
-        [f"[`layerboard {each.name}`]({file_of(each)})", " ".join(first.split())]
+        [f"[`layerboard {each.name}`]({page_file(each)})", " ".join(first.split())]
         for each, first in zip(COMMANDS, firsts, strict=True)
     ]
     return table(("command", "what it does"), rows)
@@ -245,8 +245,8 @@ def pages() -> Iterator[tuple[Path, str | Path]]:
     for path in sorted((DOCS / "tutorials").glob("*.md")):
         yield place_of(path).with_suffix(".ipynb"), notebook(path.read_text(encoding="utf-8"))
     folder = Path("reference/commands")
-    yield from ((folder / file_of(each), command_page(each)) for each in COMMANDS)
-    rows = "".join(f"- [{each.name}]({file_of(each)})\n" for each in COMMANDS)
+    yield from ((folder / page_file(each), command_page(each)) for each in COMMANDS)
+    rows = "".join(f"- [{each.name}]({page_file(each)})\n" for each in COMMANDS)
     yield folder / "SUMMARY.md", f"- [All commands](index.md)\n{rows}"
 
 
@@ -353,7 +353,7 @@ def check_search(items: Iterable[dict[str, Any]]) -> None:
     """A search finds every command, function, task and metric under its name; else SystemExit says which."""
     entries = {(item["location"].partition("#")[0], item["title"]) for item in items}
     folder = "reference/commands"
-    names = {(f"{folder}/{Path(file_of(each)).stem}.html", f"layerboard {each.name}") for each in COMMANDS}
+    names = {(f"{folder}/{Path(page_file(each)).stem}.html", f"layerboard {each.name}") for each in COMMANDS}
     names |= {("reference/python.html", name) for name in FUNCTIONS}
     names |= {("reference/tasks.html", task.name) for task in TASKS}
     code = "".join(item["text"] for item in items if "reference/metrics.html#" in item["location"])

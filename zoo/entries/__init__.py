@@ -12,7 +12,7 @@ _FILES = (supervised, contrastive, distilled, masked, teachers)
 SPECS: tuple[BackboneSpec, ...] = (
     *sorted((spec for file in _FILES for spec in file.ENTRIES), key=lambda spec: FAMILIES.index(spec.family)),
     teachers.floor("random", 768, 16, 224),
-    teachers.pixels("raw-pixels", 16, 224),
+    teachers.raw_pixels("raw-pixels", 16, 224),
     *mini.ENTRIES,
 )
 """Every backbone in the order of the tables: family by family, as its file has them; then the mini suites."""

@@ -7,7 +7,7 @@ those of untrained networks are generated from a seed.
 from dataclasses import replace
 
 from layerboard.zoo.entries.family import FAMILY, NetworkSize, entry, normalised
-from layerboard.zoo.entries.teachers import floor, pixels
+from layerboard.zoo.entries.teachers import floor, raw_pixels
 from layerboard.zoo.spec import CLIP, HALF, UNTRAINED, BackboneSpec, Retraining
 from layerboard.zoo.spec.origin import GENERATED, PACKAGED
 from layerboard.zoo.spec.seen import NOTHING
@@ -108,5 +108,5 @@ ENTRIES: tuple[BackboneSpec, ...] = (
         for spec in (_FS, _FS64, _CLIP, _BEIT, _RESNET)
     ),
     floor("mini-random", 96, PATCH, SIDE),
-    pixels("mini-pixels", PATCH, SIDE),
+    raw_pixels("mini-pixels", PATCH, SIDE),
 )

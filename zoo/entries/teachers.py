@@ -113,7 +113,7 @@ def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
     )
 
 
-def pixels(name: str, patch: int, input_size: int) -> BackboneSpec:
+def raw_pixels(name: str, patch: int, input_size: int) -> BackboneSpec:
     """The raw pixels, as a second floor with that patch and input size; it has one block."""
     return replace(
         floor(name, 3 * patch**2, patch, input_size),

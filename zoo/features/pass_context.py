@@ -64,9 +64,9 @@ class _SharedSettings:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                found = [(setting, setting.read()) for setting in _SETTINGS]
-                self._before = [partial(each.write, now) for each, now in found if now != each.usual]
-                for each, now in found:
+                present = [(setting, setting.read()) for setting in _SETTINGS]
+                self._before = [partial(each.write, now) for each, now in present if now != each.usual]
+                for each, now in present:
                     if now != each.usual:
                         each.write(each.usual)
 

@@ -94,8 +94,8 @@ def of_user(path: Path) -> Checkpoint:
 
 def _beside(folders: Sequence[Path]) -> tuple[Path | None, tuple[Path, ...]]:
     """The configuration and the processors in the first of some folders that has each."""
-    found = (next(filter(Path.is_file, (each / name for each in folders)), None) for name in SMALL_FILES)
-    config, *processors = found
+    paths = (next(filter(Path.is_file, (each / name for each in folders)), None) for name in SMALL_FILES)
+    config, *processors = paths
     return config, tuple(filter(None, processors))
 
 

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.load.checkpoint import Checkpoint, read_network_json
-from layerboard.zoo.reading import fitted
+from layerboard.zoo.reading import converted
 from layerboard.zoo.spec import Normalisation
 
 # Keys under which other keys are, the first one that a file has.
@@ -64,9 +64,9 @@ def said_normalisation(checkpoint: Checkpoint) -> tuple[Path | None, str]:
     files = [*_processors(checkpoint)]
     if not files:
         return None, "no preprocessor_config.json"
-    path, found, _ = next((each for each in files if each[1].says), files[0])
-    without = f"{path.name}, which does not normalise" if found.do_normalize is False else path.name
-    return (path, without) if found.says else (None, f"{path.name} has none")
+    path, processor, _ = next((each for each in files if each[1].says), files[0])
+    without = f"{path.name}, which does not normalise" if processor.do_normalize is False else path.name
+    return (path, without) if processor.says else (None, f"{path.name} has none")
 
 
 def preprocessing(
@@ -92,14 +92,14 @@ def preprocessing(
     telling = [each for each in files if each[1].says]
     path, processor, values = (telling or files)[0]
     _warn_of_unknown(path, values)
-    found = _normalisation(path, processor, usual)
+    normalisation = _normalisation(path, processor, usual)
     for other, also, _ in telling[1:]:
-        if (said := _normalisation(other, also, usual)) != found:
+        if (said := _normalisation(other, also, usual)) != normalisation:
             raise InputError(
-                f"{path} says mean {found.mean} and std {found.std}, and {other.name} beside it mean "
-                f"{said.mean} and std {said.std}; remove the file that is not the network's"
+                f"{path} says mean {normalisation.mean} and std {normalisation.std}, and {other.name} beside "
+                f"it mean {said.mean} and std {said.std}; remove the file that is not the network's"
             )
-    return found, next((each.side for _, each, _ in files if each.side), None)
+    return normalisation, next((each.side for _, each, _ in files if each.side), None)
 
 
 def _processors(checkpoint: Checkpoint) -> Iterator[tuple[Path, _Processor, Mapping[str, Any]]]:
@@ -111,7 +111,7 @@ def _processors(checkpoint: Checkpoint) -> Iterator[tuple[Path, _Processor, Mapp
             continue  # it describes other things
         values = {_SHORT.get(key, key): value for key, value in nested.items()} if nested else values
         try:
-            yield path, fitted(_Processor, values), values
+            yield path, converted(_Processor, values), values
         except ValueError as error:
             raise InputError(f"{path} describes no processor of images ({error}); fetch it again") from error
 

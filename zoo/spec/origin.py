@@ -96,7 +96,7 @@ def origin_by_mark(text: str) -> Origin | None:
     return next((origin for origin in ORIGINS if origin.mark and text.startswith(origin.mark)), None)
 
 
-def mark_of(text: str) -> str:
+def origin_mark(text: str) -> str:
     """The mark before the path in a name; "" for a name without both."""
     origin = origin_by_mark(text)
     return origin.mark if origin and origin.has_path else ""

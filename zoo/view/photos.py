@@ -124,7 +124,7 @@ def as_seen(image: Image.Image, bits: int | None = None) -> Image.Image:
     low = _low_bytes(image) if bits != DEEPEST else None
     image = upright(image)
     if image.mode.startswith("I") or image.mode == "F":
-        image = _scaled(whole(image), bits)
+        image = _scaled(whole_values(image), bits)
     elif low is not None and (bits or _bits(np.asarray(image), 8)) < DEEPEST:
         image = _scaled(256 * np.asarray(image, np.int64) + np.asarray(upright(low)), bits)
     if image.mode in ("La", "RGBa"):  # colours times alpha
@@ -149,7 +149,7 @@ def bits_used(image: Image.Image) -> int:
     The image is not decoded yet; one of more bits is decoded. Raises as `as_seen`.
     """
     if image.mode.startswith("I") or image.mode == "F":
-        return _bits(whole(image))
+        return _bits(whole_values(image))
     return _bits(np.asarray(image), 8) if raw_mode(image) else 0
 
 
@@ -162,7 +162,7 @@ def upright(image: Image.Image) -> Image.Image:
     return image
 
 
-def whole(image: Image.Image) -> Values:
+def whole_values(image: Image.Image) -> Values:
     """Values of a grey image of more than 8 bits, [height width]; raises InputError for an unknown range."""
     values = np.asarray(image)
     if image.mode == "F" or values.min() < 0 or values.max() >= 2**DEEPEST:

@@ -53,6 +53,6 @@ def read_pack_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.is_file():
         return {}
-    if (found := read_as(_Versioned, path).format) != FORMAT:
-        raise InputError(f"expected a pack of format {FORMAT} in {path}, found {found}; fetch it again")
+    if (version := read_as(_Versioned, path).format) != FORMAT:
+        raise InputError(f"expected a pack of format {FORMAT} in {path}, found {version}; fetch it again")
     return read_as(_Pack, path).datasets

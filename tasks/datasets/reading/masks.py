@@ -43,10 +43,10 @@ def read_mask(path: Path, what: str = "object ids") -> NDArray[np.uint8]:
     is_plain = mode not in ("CMYK", "YCbCr", "LAB", "HSV", "PA") and (colours == grey[..., None]).all()
     is_opaque = values.ndim == 2 or mode == "RGB" or (values[..., -1] == 255).all()
     if lossy or not is_plain or not is_opaque or not ((grey >= 0) & (grey <= 255) & (grey % 1 == 0)).all():
-        found = f"{lossy}, which changes values" if lossy else f"mode {mode}"
+        form = f"{lossy}, which changes values" if lossy else f"mode {mode}"
         raise InputError(
             f"expected a palette or greyscale PNG whose pixel values are {what} at {path}, "
-            f"found {found}; save the mask with its palette"
+            f"found {form}; save the mask with its palette"
         )
     return np.array(grey, dtype=np.uint8)
 

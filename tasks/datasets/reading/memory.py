@@ -15,7 +15,7 @@ from layerboard.tasks.datasets.reading.door import class_names, labels_text
 from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.reading import read_regular
-from layerboard.zoo.view.photos import as_seen, decoding, open_file, raw_mode, upright, whole
+from layerboard.zoo.view.photos import as_seen, decoding, open_file, raw_mode, upright, whole_values
 from layerboard.zoo.view.pixels import file_of, in_memory, is_one
 
 NAME = "memory"  # of the folder, which is the dataset's name on pages
@@ -141,7 +141,7 @@ def _encoded(image: object) -> tuple[bytes, str]:
             return content, str(opened.format).lower()
     given, buffer = in_memory(image), BytesIO()
     if given.mode.startswith("I"):
-        seen = Image.fromarray(whole(upright(given)).astype(np.uint16))
+        seen = Image.fromarray(whole_values(upright(given)).astype(np.uint16))
     else:  # what is transparent stays so: a drawing in white is lost on white, which is said
         seen = upright(given) if given.mode in ("RGBA", "LA", "P") else as_seen(given)
     seen.save(buffer, "png", compress_level=1)

@@ -100,21 +100,21 @@ class NetworkCopy:
         such as an activation that is kept, is no setting. If one cannot be described, no other network has
         these digits, and a line says so.
         """
-        found: list[Settings] = []
-        computed = self._computed(self.spec, lambda net: found.append(settings_of(net)))
-        before, after = found[-2:]
-        settings = {place: one for place, one in after.items() if before.get(place) == one}
+        states: list[Settings] = []
+        computed = self._computed(self.spec, lambda net: states.append(settings_of(net)))
+        before, after = states[-2:]
+        settings = {path: setting for path, setting in after.items() if before.get(path) == setting}
         combined = hashlib.sha256(computed)
         examined = self._examined
         for fact in (examined.blocks, examined.final_norm, examined.layouts, *sorted(settings.items())):
             combined.update(repr(fact).encode())
         for name, tensor in (*self._net.named_parameters(), *self._net.named_buffers()):
             combined.update(name.encode() + tensor_bytes(tensor))
-        if unlike := [(place, kind) for place, (_, kind) in settings.items() if kind]:
+        if unlike := [(path, kind) for path, (_, kind) in settings.items() if kind]:
             combined.update(os.urandom(16))
-            place, kind = unlike[0]
+            path, kind = unlike[0]
             self.lines += (
-                f"  its scores serve this copy alone: {'.'.join(filter(None, place))} holds a {kind}, which "
+                f"  its scores serve this copy alone: {'.'.join(filter(None, path))} holds a {kind}, which "
                 "cannot be compared with that of another network",
             )
         return f"sha256:{combined.hexdigest()[:16]}"

@@ -52,19 +52,19 @@ class _UndescribedError(Exception):
 def settings_of(net: nn.Module) -> Settings:
     """The settings of each module of a network, and of each class and function that they come from."""
     paths = {id(module): path for path, module in net.named_modules()}
-    found: Settings = {}
+    settings: Settings = {}
     kinds: dict[str, type] = {}
     for path, module in net.named_modules():
         kinds |= {_name(kind): kind for kind in type(module).__mro__}
-        found[path, ""] = _name(type(module)).encode(), ""
+        settings[path, ""] = _name(type(module)).encode(), ""
         for name, value in vars(module).items():
             if name not in OTHERS and not name.startswith(_OF_TRAINING):
                 held = [*value.values()] if name.startswith(_HOOKS) else value
-                found[path, name] = _described(held, paths)
+                settings[path, name] = _described(held, paths)
     for name, kind in kinds.items():
         if not name.startswith(("torch.", "builtins.")):
-            found[name, "class"] = _described(kind, paths)
-    return found
+            settings[name, "class"] = _described(kind, paths)
+    return settings
 
 
 def _described(value: object, paths: Mapping[int, str]) -> tuple[bytes, str]:
