@@ -212,13 +212,13 @@ def _require_closed(path: Path, row: Sequence[str], header: Sequence[str], line:
     The row of several lines begins in ``line``. Its file, class, split and group are within a line, and other
     text of several lines holds no cell with the name of an image.
     """
-    for place, cell in enumerate(row):
-        column = header[place].lower() if place < len(header) else ""
+    for number, cell in enumerate(row):
+        column = header[number].lower() if number < len(header) else ""
         is_long = "\n" in cell.strip()
         _, *further = re.split(rf"[{DELIMITERS}\n]", cell)
         swallows = is_long and any(part.strip().lower().endswith(endings()) for part in further)
         is_short = column in (*FILE_COLUMNS, *LABEL_COLUMNS, SPLIT_COLUMN, GROUP_COLUMN)
-        if swallows or (is_short and is_long) or (at_end and place == len(row) - 1):
+        if swallows or (is_short and is_long) or (at_end and number == len(row) - 1):
             raise InputError(
                 f"expected the quotation mark in line {line} of {path} to be closed within the line, found "
                 f"{shortened(cell)}; close it, or write it twice if it belongs to the text of a quoted cell"
@@ -234,8 +234,9 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, objec
         try:
             fields = decoded(dict[str, object], line)
         except ValueError as error:
-            found = f"found {shortened(line)} in line {number} ({error})"
-            raise InputError(f"expected one JSON object a line in {path}, {found}") from error
+            raise InputError(
+                f"expected one JSON object a line in {path}, found {shortened(line)} in line {number} ({error})"
+            ) from error
         yield number, {normal(name): value for name, value in fields.items()}
 
 
