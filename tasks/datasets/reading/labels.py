@@ -16,8 +16,7 @@ from sys import intern
 from typing import Literal, NamedTuple
 
 from layerboard.tasks.datasets.reading.door import NOTHING, labels_text
-from layerboard.tasks.datasets.reading.fields import is_number
-from layerboard.tasks.datasets.reading.files import read_bytes, require_text
+from layerboard.tasks.datasets.reading.files import read_bytes
 from layerboard.tasks.datasets.reading.names import normal
 from layerboard.tasks.datasets.reading.tree import ImageTree
 from layerboard.zoo.errors import InputError, counted, restored, shortened, some
@@ -108,9 +107,10 @@ def read_label_table(path: Path, prefix: str = "") -> LabelTable:
         if delimiter and value in NOTHING and name != file:
             nothing.add(str(value))
             return ""
-        if name in repeated:
-            return intern(labels_text(value, f"{name!r} in line {number} of {path}"))
-        return value if delimiter and isinstance(value, str) else _word(value, f"text in {path}")
+        if name not in repeated and (delimiter or isinstance(value, dict | list)):
+            return value if isinstance(value, str) else ""
+        text = labels_text(value, f"{name!r} in line {number} of {path}")
+        return intern(text) if name in repeated else text
 
     def row_of(number: int, record: Mapping[str, object]) -> LabelledFile:
         cells = {name: text_of(name, value, number) for name, value in record.items()}
@@ -212,13 +212,13 @@ def _require_closed(path: Path, row: Sequence[str], header: Sequence[str], line:
     The row of several lines begins in ``line``. Its file, class, split and group are within a line, and other
     text of several lines holds no cell with the name of an image.
     """
-    for place, cell in enumerate(row):
-        column = header[place].lower() if place < len(header) else ""
+    for number, cell in enumerate(row, start=1):
+        column = header[number - 1].lower() if number <= len(header) else ""
         is_long = "\n" in cell.strip()
         _, *further = re.split(rf"[{DELIMITERS}\n]", cell)
         swallows = is_long and any(part.strip().lower().endswith(endings()) for part in further)
         is_short = column in (*FILE_COLUMNS, *LABEL_COLUMNS, SPLIT_COLUMN, GROUP_COLUMN)
-        if swallows or (is_short and is_long) or (at_end and place == len(row) - 1):
+        if swallows or (is_short and is_long) or (at_end and number == len(row)):
             raise InputError(
                 f"expected the quotation mark in line {line} of {path} to be closed within the line, found "
                 f"{shortened(cell)}; close it, or write it twice if it belongs to the text of a quoted cell"
@@ -238,13 +238,6 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, objec
         if not isinstance(fields, dict):
             raise InputError(f"expected one JSON object a line in {path}, found {shortened(fields)}")
         yield number, {normal(name): value for name, value in fields.items()}
-
-
-def _word(value: object, where: str) -> str:
-    """Text, a number or a truth as text; "" for null and for anything else."""
-    if isinstance(value, str):
-        return normal(require_text(value, where).strip())
-    return str(value) if is_number(value) or isinstance(value, bool) else ""
 
 
 def find_metadata(tree: ImageTree) -> list[LabelTable]:
