@@ -212,13 +212,13 @@ def _require_closed(path: Path, row: Sequence[str], header: Sequence[str], line:
     The row of several lines begins in ``line``. Its file, class, split and group are within a line, and other
     text of several lines holds no cell with the name of an image.
     """
-    for number, cell in enumerate(row, start=1):
-        column = header[number - 1].lower() if number <= len(header) else ""
+    for number, cell in enumerate(row):
+        column = header[number].lower() if number < len(header) else ""
         is_long = "\n" in cell.strip()
         _, *further = re.split(rf"[{DELIMITERS}\n]", cell)
         swallows = is_long and any(part.strip().lower().endswith(endings()) for part in further)
         is_short = column in (*FILE_COLUMNS, *LABEL_COLUMNS, SPLIT_COLUMN, GROUP_COLUMN)
-        if swallows or (is_short and is_long) or (at_end and number == len(row)):
+        if swallows or (is_short and is_long) or (at_end and number == len(row) - 1):
             raise InputError(
                 f"expected the quotation mark in line {line} of {path} to be closed within the line, found "
                 f"{shortened(cell)}; close it, or write it twice if it belongs to the text of a quoted cell"
