@@ -49,13 +49,9 @@ class Arrays(dict[str, Array]):
             raise InputError(f"expected features that tell items apart as {where}, but the {reason}")
         return values
 
-    def labels(self, name: str, items: int) -> Array:
-        """One label per item: [items] whole numbers; raises InputError."""
-        return self._labels(name, items, "biu", "whole numbers")
-
     def texts(self, name: str, items: int) -> Array:
         """One label per item: [items] whole numbers or text, "" for a missing one; raises InputError."""
-        return self._labels(name, items, "biuUS", "whole numbers or text")
+        return self.labels(name, items, "biuUS")
 
     def classes(self, name: str, items: int, *, text: bool = False, beside: str = "") -> tuple[Array, Mask]:
         """One class per item, [items] whole numbers or, if ``text`` may be, text; and whether it has one.
@@ -64,14 +60,13 @@ class Arrays(dict[str, Array]):
         it: the only number below 0 of this array and the one ``beside`` it, where at least two others begin
         with 0. Raises InputError if no item has a class.
         """
-        what = "whole numbers or text" if text else "whole numbers"
-        classes = self._labels(name, items, "biufUS" if text else "biuf", what)
+        classes = self.labels(name, items, "biufUS" if text else "biuf")
         there = np.ones(items, np.bool_) if classes.dtype.kind != "U" else classes != ""
         if classes.dtype.kind == "f":
             there, floats = ~np.isnan(classes), classes
             classes = np.where(there, floats, 0).astype(np.int64)
             if (strange := floats[there & (classes != floats)]).size:
-                raise InputError(f"expected {what} as {name} of {self.path}, found {strange[0]}")
+                raise InputError(f"expected whole numbers as {name} of {self.path}, found {strange[0]}")
         known = np.unique(np.concatenate([self[each] for each in (name, beside) if each in self]))
         if classes.dtype.kind == "i" and len(known) > 2 and [*known[:2]] == [UNKNOWN, 0]:
             there &= classes != UNKNOWN
@@ -79,8 +74,10 @@ class Arrays(dict[str, Array]):
             raise InputError(f"expected a class of at least one item as {name} of {self.path}, found none")
         return classes, there
 
-    def _labels(self, name: str, items: int, kinds: str, what: str) -> Array:
+    def labels(self, name: str, items: int, kinds: str = "biu") -> Array:
+        """One label per item: [items] whole numbers, or of other ``kinds`` of numpy; raises InputError."""
         array, where = self[name], f"{name} of {self.path}"
+        what = "whole numbers or text" if "U" in kinds else "whole numbers"
         if array.dtype.kind not in kinds:
             raise InputError(
                 f"expected {what} as {where}, found the type {array.dtype}; "

@@ -17,6 +17,7 @@ NOTHING = frozenset(
         *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
     }
 )
+MOST_EXACT = 2**53  # up to it floats are exact whole numbers
 UNKNOWN = -1  # number of a missing class, where numbers stand for names
 
 
@@ -42,11 +43,12 @@ def label_text(value: object, where: str, names: Sequence[str] = ()) -> str:
             raise _refused(value, where) from error
     if isinstance(value, str):
         return normal(require_text(value.strip(), where))
-    if value is None or (isinstance(value, float | Decimal) and value != value):  # NaN
+    value = float(value) if isinstance(value, Decimal) else value
+    if value is None or value != value:  # NaN
         return ""
     if isinstance(value, bool) and not names:
         return str(value)
-    if not isinstance(value, int | float | Decimal) or not isfinite(value):
+    if not isinstance(value, int) and not (isinstance(value, float) and isfinite(value)):
         raise _refused(value, where)
     whole = int(value)
     if names:
@@ -56,7 +58,7 @@ def label_text(value: object, where: str, names: Sequence[str] = ()) -> str:
                 f"{len(names)} classes have names, found {value}; correct it or the names"
             )
         return "" if whole == UNKNOWN else names[whole]
-    return str(whole) if whole == value and abs(whole) < 2**53 else str(value)
+    return str(whole) if whole == value and abs(whole) < MOST_EXACT else str(value)
 
 
 def labels_text(value: object, where: str, names: Sequence[str] = ()) -> str:

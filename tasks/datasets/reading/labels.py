@@ -15,8 +15,7 @@ from sys import intern
 from typing import Literal, NamedTuple
 
 from layerboard.tasks.datasets.reading.door import NOTHING, labels_text
-from layerboard.tasks.datasets.reading.fields import is_number
-from layerboard.tasks.datasets.reading.files import read_bytes, require_text
+from layerboard.tasks.datasets.reading.files import read_bytes
 from layerboard.tasks.datasets.reading.names import normal
 from layerboard.tasks.datasets.reading.tree import ImageTree
 from layerboard.zoo.errors import InputError, counted, restored, shortened, some
@@ -108,9 +107,10 @@ def read_label_table(path: Path, prefix: str = "") -> LabelTable:
         if delimiter and value in NOTHING and name != file:
             nothing.add(str(value))
             return ""
-        if name in repeated:
-            return intern(labels_text(value, f"{name!r} in line {number} of {path}"))
-        return value if delimiter and isinstance(value, str) else _word(value, f"text in {path}")
+        if name not in repeated and (delimiter or isinstance(value, dict | list)):
+            return value if isinstance(value, str) else ""
+        text = labels_text(value, f"{name!r} in line {number} of {path}")
+        return intern(text) if name in repeated else text
 
     def row_of(number: int, record: Mapping[str, object]) -> LabelledFile:
         cells = {name: text_of(name, value, number) for name, value in record.items()}
@@ -238,13 +238,6 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, objec
                 f"expected one JSON object a line in {path}, found {shortened(line)} in line {number} ({error})"
             ) from error
         yield number, {normal(name): value for name, value in fields.items()}
-
-
-def _word(value: object, where: str) -> str:
-    """Text, a number or a truth as text; "" for null and for anything else."""
-    if isinstance(value, str):
-        return normal(require_text(value, where).strip())
-    return str(value) if is_number(value) or isinstance(value, bool) else ""
 
 
 def find_metadata(tree: ImageTree) -> list[LabelTable]:
