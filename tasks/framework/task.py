@@ -185,9 +185,10 @@ class Task(ABC):
     def data_digest(self) -> str:
         """Short digest of its images and ground truth, the same on every machine and for every backbone."""
         images = [identity(source) for source in self.sources]
-        if all(is_own(source.samples) for source in self.sources):  # the name of own data tells their truth
+        if all(is_own(source.samples) for source in self.sources):
             chosen = [getattr(self, name, None) for name in ("config", "split", "clusters")]
-            return digest(sorted(images), chosen)[:DIGITS]
+            truth = self.dataset.rpartition("-")[2]  # the name of own data ends with a digest of their truth
+            return digest(sorted(images), chosen, truth)[:DIGITS]
         return digest(images, self.ground_truth)[:DIGITS]
 
     @property

@@ -20,35 +20,68 @@ from layerboard.zoo.errors import InputError
 
 
 class _Setting(NamedTuple):
-    """A setting of the whole process, and its value in a pass."""
+    """A setting of the whole process, and the values that it may have in a pass: the first is set."""
 
     read: Callable[[], object]
     write: Callable[[Any], object]
-    usual: object
+    usual: tuple[object, ...]
 
 
-def _attributes(usual: object, name: str, *holders: object) -> list[_Setting]:
-    return [_Setting(partial(getattr, each, name), partial(setattr, each, name), usual) for each in holders]
+def _attribute(holder: object, name: str, *usual: object) -> _Setting:
+    return _Setting(partial(getattr, holder, name), partial(setattr, holder, name), usual)
+
+
+class _OlderName(NamedTuple):
+    """A setting by which float32 keeps its mantissa, under the name that it had before torch 2.9.
+
+    Torch refuses to read it where somebody has set the ``parts`` that replace it, each to another value. To
+    set these in a pass would refuse that name to whatever is called in it, such as an export to ONNX.
+    """
+
+    get: Callable[[], object]
+    put: Callable[[Any], object]
+    parts: tuple[Any, ...]
+
+    def read(self) -> object:
+        """The value, or a list of those of the parts."""
+        try:
+            return self.get()
+        except RuntimeError:
+            return [each.fp32_precision for each in self.parts]
+
+    def write(self, value: object) -> None:
+        """Set what `read` gave."""
+        if not isinstance(value, list):
+            self.put(value)
+            return
+        for part, precision in zip(self.parts, value, strict=True):
+            part.fp32_precision = precision
 
 
 def _precision() -> list[_Setting]:
     """Settings by which float32 products and convolutions keep their mantissa, which TF32 shortens."""
     backends: Any = torch.backends
-    if hasattr(backends.cudnn, "conv"):  # since torch 2.9
-        cudnn, mkldnn, matmul = backends.cudnn, backends.mkldnn, backends.cuda.matmul
-        parts = cudnn.conv, cudnn.rnn, mkldnn.conv, mkldnn.rnn, mkldnn.matmul, matmul
-        return _attributes("ieee", "fp32_precision", *parts)
-    names = torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
-    return [_Setting(*names, "highest"), *_attributes(False, "allow_tf32", backends.cudnn)]
+    cudnn, mkldnn, matmul = backends.cudnn, backends.mkldnn, backends.cuda.matmul
+    new = hasattr(cudnn, "conv")  # since torch 2.9
+    tf32 = partial(getattr, cudnn, "allow_tf32"), partial(setattr, cudnn, "allow_tf32")
+    convolutions = _OlderName(*tf32, (cudnn.conv, cudnn.rnn) if new else ())
+    products = torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
+    older = (convolutions, False), (_OlderName(*products, (matmul,) if new else ()), "highest")
+    parts = (mkldnn.conv, mkldnn.rnn, mkldnn.matmul) if new else ()
+    return [
+        *([_attribute(backends, "fp32_precision", "none", "ieee")] if new else []),
+        *(_Setting(each.read, each.write, (usual,)) for each, usual in older),
+        *(_attribute(part, "fp32_precision", "ieee", "none") for part in parts),
+    ]
 
 
 _HALVES = ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
 _SETTINGS = [
-    _Setting(torch.get_default_dtype, torch.set_default_dtype, torch.float32),
-    _Setting(torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode, 0),
-    *_attributes(False, "benchmark", torch.backends.cudnn),
-    *_attributes(False, "deterministic", torch.backends.cudnn),
-    *(each for name in _HALVES for each in _attributes(True, name, torch.backends.cuda.matmul)),
+    _Setting(torch.get_default_dtype, torch.set_default_dtype, (torch.float32,)),
+    _Setting(torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode, (0,)),
+    _attribute(torch.backends.cudnn, "benchmark", False),
+    _attribute(torch.backends.cudnn, "deterministic", False),
+    *(_attribute(torch.backends.cuda.matmul, name, True) for name in _HALVES),
     *_precision(),
 ]
 _AUTOCASTING = ("cpu", "cuda")  # devices of passes
@@ -64,11 +97,10 @@ class _SharedSettings:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                present = [(setting, setting.read()) for setting in _SETTINGS]
-                self._before = [partial(each.write, now) for each, now in present if now != each.usual]
-                for each, now in present:
-                    if now != each.usual:
-                        each.write(each.usual)
+                for each in _SETTINGS:
+                    if (now := each.read()) not in each.usual:
+                        self._before.append(partial(each.write, now))
+                        each.write(each.usual[0])
 
     def __exit__(self, *_: object) -> None:
         with self._lock:

@@ -235,7 +235,8 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, objec
             fields = decoded(dict[str, object], line)
         except ValueError as error:
             raise InputError(
-                f"expected one JSON object a line in {path}, found {shortened(line)} in line {number} ({error})"
+                f"expected one JSON object a line in {path}, found {shortened(line)} in line {number} "
+                f"({error})"
             ) from error
         yield number, {normal(name): value for name, value in fields.items()}
 

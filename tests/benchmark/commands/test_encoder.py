@@ -75,7 +75,7 @@ def test_it_is_an_estimator() -> None:
         (lambda: LayerEncoder("mini-dino", pooling="grid").fit(), "one vector, not grid"),
         (lambda: LayerEncoder("mini-resnet", pooling="cls").fit(), "has no class token"),
         (lambda: LayerEncoder("mini-dino").transform([np.zeros((8, 8))]), "arrays uint8"),
-        (lambda: LayerEncoder("mini-dino").transform([[0.5, 0.1]]), "found list"),
+        (lambda: LayerEncoder("mini-dino").transform([[0.5, 0.1]]), "found a list"),
         (lambda: LayerEncoder("mini-dino").transform(pd.DataFrame({"a": [1], "b": [2]})), "one column"),
     ],
 )

@@ -164,7 +164,7 @@ def test_wrong_predictions_and_folders(says, dataset, tmp_path):
         path.write_text(json.dumps(good | change))
         assert words in says("spair", "--ground-truth", root, "--predictions", path).error
     path.write_text("[]")
-    assert "expected a JSON object" in says("spair", "--ground-truth", root, "--predictions", path).error
+    assert "malformed (expected object" in says("spair", "--ground-truth", root, "--predictions", path).error
     given = ("spair", "--features", grids, "--ground-truth")
     assert "which does not exist" in says(*given, tmp_path / "none").error
     assert "found both" in says(*given, root, "--predictions", path).error

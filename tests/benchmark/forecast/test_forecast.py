@@ -39,7 +39,7 @@ def test_a_plan_counts_and_keeps_nothing_and_what_is_stored_is_not_counted(
     words += ["--cache", str(cache), "--output", str(output), "--workers", "1"]
     before = files(tmp_path)
     found = planned(words, capsys)
-    assert files(tmp_path) == before
+    assert {path.parent.name for path in files(tmp_path) - before} == {"facts"}  # digests of pixels
     assert not output.exists()
     assert found["images"] == found["forwards"] == 15
     assert found["seconds"] > 0

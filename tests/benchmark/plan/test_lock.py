@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from os.path import commonpath
 from pathlib import Path
 
 import pytest
@@ -85,9 +86,9 @@ def test_what_is_packaged_or_the_users_own_has_no_row(data: Path, tmp_path: Path
 
 
 def test_a_campaign_pins_the_weights_of_a_run_into_another_folder(
-    hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path.parent)  # that of the data, too
+    monkeypatch.chdir(commonpath([tmp_path, data]))
     campaign = tmp_path / "out" / RUN_FILE
     newest(hub, SECOND)
     elsewhere = {"campaign": campaign, "output": tmp_path / "again", "cache": tmp_path / "cache"}
