@@ -64,7 +64,7 @@ def read_as(
     try:
         return decoded(kind, read(path), parse)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {first_line(error)}") from error
+        raise InputError(f"expected {syntax} in {path}, which cannot be read: {first_line(error)}") from error
     except ValueError as error:
         raise InputError(f"expected {syntax} in {path}, which is malformed ({error}); {remedy}") from error
 

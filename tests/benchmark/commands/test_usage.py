@@ -274,7 +274,7 @@ def test_python_speaks_of_its_own_functions_and_keywords() -> None:
         (layerboard.run, {"backbones": torch.nn.Linear(2, 2)}, r"^backbones= .* give from_module\(NETWORK\)"),
         (layerboard.run, {"backbones": ["mini-fs", torch.nn.Linear(2, 2)]}, r"give from_module\(NETWORK\)"),
         (layerboard.run, {"backbones": torch.nn.Linear}, r"the class Linear: give from_module\(NETWORK\)"),
-        (layerboard.run, {"images": object()}, "^images= takes .*memory; found an object of"),
+        (layerboard.run, {"images": object()}, "^images= takes .*memory; found <object object"),
         (layerboard.run, {"images": ["photos", 1]}, "^expected images of Pillow.* item 0 is"),
         (layerboard.run, {"data": Photos()}, "^data= .*: Photos: .* give their folder with images="),
         (layerboard.run, {"labels": [1, 2]}, r"^labels= takes a CSV file; found \[1, 2\]: write the table"),

@@ -127,7 +127,10 @@ WRONG = (
     ("? [a]\n: b", "a.yaml, which is malformed (line 1: found unhashable key"),
     ("suite: !!python/object/apply:os.getcwd []", "malformed (line 1: could not determine a constructor"),
     ("[" * 1500, "a.yaml, which is malformed (it is nested too deeply)"),
-    ("suite: '" + "x" * 2**20 + "'", "a.yaml cannot be read: it has 1,048,585 bytes, of at most 131,072"),
+    (
+        "suite: '" + "x" * 2**20 + "'",
+        "a.yaml, which cannot be read: it has 1,048,585 bytes, of at most 131,072",
+    ),
 )
 
 
@@ -142,11 +145,11 @@ def test_what_is_wrong_is_one_sentence_with_the_key(here: Path, content: str, se
 
 def test_a_file_that_is_not_there_is_named(here: Path) -> None:
     for name, sentence in (
-        ("nowhere.yaml", "nowhere.yaml cannot be read: No such file or directory"),
-        ("below/nowhere", "below/nowhere cannot be read"),
+        ("nowhere.yaml", "nowhere.yaml, which cannot be read: No such file or directory"),
+        ("below/nowhere", "below/nowhere, which cannot be read"),
         ("paper", "there is no campaign 'paper'; did you mean 'papers'?"),
         ("nonsense", "there is no campaign 'nonsense'; there are papers, today, FILE.yaml, FILE.toml"),
-        (str(here), "run.yaml cannot be read"),
+        (str(here), "run.yaml, which cannot be read"),
         ("", "--campaign takes a word; found ''"),
     ):
         with pytest.raises(InputError) as caught:

@@ -433,7 +433,11 @@ class TestCoco(DatasetCase):
     target = JSON, last(category_id=1)
     reordered = JSON, lists_backwards
     lacks = (
-        ("annotations", BROKEN, r".*instances_val2017\.json cannot be read: No such file"),
+        (
+            "annotations",
+            BROKEN,
+            r"expected JSON in .*instances_val2017\.json, which cannot be read: No such file",
+        ),
         ("images", BROKEN, "in .*images/val2017 or .*coco/val2017, found neither"),
         ("images/val2017/000000000002.jpg", PARTIAL, "3 of 4 images used, 2 images with regions"),
     )
