@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from io import BytesIO
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,7 +58,8 @@ def _write(rows: Iterable[LabelledImage], folder: Path) -> str:
     folder.mkdir()
     content, table = blake2b(TABLE.encode(), digest_size=16), list[dict[str, str]]()
     for number, row in enumerate(rows):
-        with decoding(f"cannot take item {number}"):
+        said = f", {row.image}" if isinstance(row.image, str | PathLike) else ""
+        with decoding(f"cannot take item {number}{said}"):
             encoded, ending = _encoded(row.image)
         name = f"{number:07d}.{ending}"
         label = labels_text(row.label, f"the label of item {number}", row.names)
