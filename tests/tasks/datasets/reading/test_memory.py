@@ -144,7 +144,7 @@ def many() -> Iterator[object]:
         ([np.zeros((4, 4, 3))], "found float64 [4, 4, 3]"),
         ([np.zeros((4, 4, 5), np.uint8)], "found uint8 [4, 4, 5]"),
         ([b"text"], "item 0: cannot identify image file"),
-        (many(), "item 1: "),
+        (many(), "item 1, no image: "),
         ([{"picture": 1}], "found a NoneType"),
         ([], "expected at least one image"),
         (Broken(), "the disk is gone"),
