@@ -56,7 +56,8 @@ def read_region(path: Path) -> NDArray[np.bool_]:
 
     Where something is transparent and all that is seen has one colour, black or not, all that is seen is
     marked; so it is if what is seen is a part of a photograph. In a lossy format, pixels are marked that are
-    at least half as bright as white. Raises UnreadableImageError, and InputError for a dark lossy file.
+    at least half as bright as white. Raises UnreadableImageError, and InputError for a dark lossy file
+    and for a mask that is hidden by its own transparency.
     """
     with decoding(f"cannot decode mask {path}"), open_image(path) as image:
         is_lossy = image.format in LOSSY
@@ -82,6 +83,11 @@ def read_region(path: Path) -> NDArray[np.bool_]:
         # an empty layer of one colour marks nothing
         return marked & (alpha is None or bool(alpha.any()) or bool(np.ptp(values)))
     seen = alpha > 0
+    if marked.any() and not (marked & seen).any():
+        raise InputError(
+            f"expected a mask whose marked pixels are seen at {path}, found all that are not black "
+            "transparent; save it without transparency"
+        )
     levels = np.unique(colours[seen], axis=0)
     return marked & seen if len(levels) == 2 and not levels[0].any() else seen
 

@@ -50,6 +50,12 @@ def test_a_region_is_what_is_marked(tmp_path: Path, name: str, ending: str) -> N
     assert np.array_equal(read_region(path), IDS == 1)
 
 
+def test_a_mask_that_its_transparency_hides_is_refused(tmp_path: Path) -> None:
+    Image.merge("LA", (GREY, Image.fromarray(255 - 255 * IDS))).save(path := tmp_path / "mask.png")
+    with pytest.raises(InputError, match="without transparency"):
+        read_region(path)
+
+
 @pytest.mark.parametrize("mode", ["L", "RGBA", "LA"])
 def test_an_empty_layer_marks_nothing(tmp_path: Path, mode: str) -> None:
     channels = {"L": [BLACK], "RGBA": [WHITE, WHITE, WHITE, BLACK], "LA": [WHITE, BLACK]}[mode]
