@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from layerboard.tasks.datasets.reading.masks import write_mask
+from workshop.render.masks import write_mask
 
 Size = tuple[int, int]
 

@@ -10,9 +10,9 @@ from PIL import Image
 from layerboard.benchmark.plan import suites
 from layerboard.tasks.datasets import catalogue
 from layerboard.tasks.datasets.reading.files import file_paths
-from layerboard.tasks.datasets.reading.masks import write_mask
 from layerboard.tasks.datasets.scenes import Files, SceneEntry
 from tests.benchmark.runs import add_row, command, run
+from workshop.render.masks import write_mask
 
 
 @dataclass(frozen=True, slots=True)

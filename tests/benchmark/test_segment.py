@@ -16,7 +16,7 @@ from layerboard.benchmark.jobs.pieces import Pieces
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
-from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.datasets.scenes import VOC_2012
 from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import config_of
@@ -26,6 +26,7 @@ from tests import fakes
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, Tally, assert_same_records, run, shards
+from workshop.render.masks import write_mask
 
 HUMMINGBIRD = find_protocol("hummingbird")
 

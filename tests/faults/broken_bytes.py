@@ -15,7 +15,7 @@ from layerboard.benchmark.exported.cka import score_cka
 from layerboard.benchmark.exported.davis import score_davis
 from layerboard.benchmark.exported.vectors import score_clustering, score_knn, score_retrieval
 from layerboard.tasks.datasets.base import PhotoSample
-from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.datasets.revisitop import ROXFORD5K
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.zoo.view.photos import formats
@@ -23,6 +23,7 @@ from tests import fakes
 from tests.faults.broken_fields import problem_of
 from tests.faults.counts import Count
 from tests.faults.damage import flip, truncate
+from workshop.render.masks import write_mask
 
 SECONDS = 20
 """After which an answer is too late."""

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from layerboard.tasks.datasets.reading.files import open_image
 from layerboard.zoo.errors import InputError
@@ -13,19 +12,6 @@ from layerboard.zoo.view.photos import decoding
 LOSSY = ("JPEG", "MPO", "JPEG2000", "WEBP", "AVIF", "HEIF")  # formats that may change values
 HALF = 128  # least value of a marked pixel in a lossy format
 NOISE = 16  # largest value that a lossy format leaves where all is black
-
-
-def voc_palette() -> NDArray[np.uint8]:
-    """The colour map of PASCAL VOC, uint8 [256 3].
-
-    Bit 3k of an index is bit 7 - k of its red, bit 3k + 1 that of its green, bit 3k + 2 that of its blue.
-    """
-    index = np.arange(256)
-    palette = np.zeros((256, 3), dtype=np.int64)
-    for bit in range(8):
-        level, channel = divmod(bit, 3)
-        palette[:, channel] |= (index >> bit & 1) << (7 - level)
-    return palette.astype(np.uint8)
 
 
 def read_mask(path: Path, what: str = "object ids") -> NDArray[np.uint8]:
@@ -90,10 +76,3 @@ def read_region(path: Path) -> NDArray[np.bool_]:
         )
     levels = np.unique(colours[seen], axis=0)
     return marked & seen if len(levels) == 2 and not levels[0].any() else seen
-
-
-def write_mask(path: Path, mask: NDArray[np.uint8]) -> None:
-    """Write object ids, uint8 [height width], as a PNG with the palette of DAVIS."""
-    image = Image.fromarray(np.ascontiguousarray(mask, dtype=np.uint8))
-    image.putpalette(voc_palette().tobytes())
-    image.save(path, format="PNG")

@@ -18,11 +18,12 @@ import layerboard
 from layerboard.benchmark.commands.app import main
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import read_records, to_frame
-from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.zoo.errors import InputError, printable
 from tests import fakes
 from tests.benchmark.runs import TASKS, Said, Tally, command, leave_pages_out
 from tests.leaderboards.builder import layers
+from workshop.render.masks import write_mask
 
 Capture = pytest.CaptureFixture[str]
 Go = Callable[..., Said]

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask
 from tests import fakes
 from tests.tasks.agreement import golden
+from workshop.render.masks import write_mask
 
 CASE = golden.cases("davis_jf")["two_sequences"]
 

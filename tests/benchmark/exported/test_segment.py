@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from layerboard.benchmark.exported.segment import Judged, exported_rule, score_by_pixels
-from layerboard.tasks.datasets.reading.masks import write_mask
 from layerboard.tasks.segmentation.capi import CapiConfig, pixels_of
 from tests.benchmark.exported.conftest import Says, Scores
 from tests.tasks.agreement import in_context as agreement
+from workshop.render.masks import write_mask
 
 
 def archive(folder: Path, name: str, **changed: object) -> Path:

@@ -5,10 +5,11 @@ import pytest
 from PIL import Image
 
 from layerboard.tasks.datasets.davis import DavisEntry
-from layerboard.tasks.datasets.reading.masks import read_mask, voc_palette, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from tests.fakes import write_fake_davis
 from tests.tasks.datasets.helpers import keys
+from workshop.render.masks import voc_palette, write_mask
 
 MINI = DavisEntry(sequences=2, frames=8, objects=4)
 

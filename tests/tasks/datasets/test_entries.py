@@ -20,7 +20,6 @@ from layerboard.tasks.datasets.imagenet import IMAGENET, ImageNetEntry
 from layerboard.tasks.datasets.instances import CUB, SOP
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
 from layerboard.tasks.datasets.places import INATURALIST_2021, PLACES_365
-from layerboard.tasks.datasets.reading.masks import write_mask
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
@@ -40,6 +39,7 @@ from tests.tasks.datasets.cases import (
     fields,
     remove,
 )
+from workshop.render.masks import write_mask
 
 PARTIAL, MISSING, BROKEN = State.PARTIAL, State.MISSING, State.BROKEN
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from layerboard.tasks.datasets.reading.masks import write_mask
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG, AdeEntry, VocEntry, read_classes
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from tests.fakes import write_fake_ade, write_fake_voc
+from workshop.render.masks import write_mask
 
 VOC = VocEntry(train_images=4, val_images=3)
 ADE = AdeEntry(train_images=4, val_images=3)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
-from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.base import Group, Statistic
 from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.protocols import STANDARD, find_protocol
@@ -32,6 +32,7 @@ from tests.tasks import passes
 from tests.tasks.propagation.test_j_and_f import obvious_f
 from tests.tasks.propagation.test_metric import Obvious
 from tests.tasks.standard import LayerPropagation, heard_by
+from workshop.render.masks import write_mask
 
 RULE = config_of(STANDARD, "davis")
 VIEW = WholeFrame(short=480)

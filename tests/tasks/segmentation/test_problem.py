@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.tasks.datasets.base import Coverage, FileSample
-from layerboard.tasks.datasets.reading.masks import write_mask
 from layerboard.tasks.datasets.scenes import Scene, Scenes
 from layerboard.tasks.framework.assess import below_best, intervals_of, measure
 from layerboard.tasks.framework.base import Measurements, Outcome
@@ -23,6 +22,7 @@ from layerboard.zoo.view.views import Stretch
 from tests.tasks import passes
 from tests.tasks.agreement import in_context as agreement
 from tests.tasks.passes import LAYER, by_key, by_metric
+from workshop.render.masks import write_mask
 
 CLASSES = 5
 Masks = NDArray[np.uint8]

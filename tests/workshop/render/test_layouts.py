@@ -16,9 +16,9 @@ from layerboard.mini import facts
 from layerboard.mini.packs import packaged_data
 from layerboard.tasks.datasets.defects import read_defect
 from layerboard.tasks.datasets.reading.files import is_file, open_image, read_bytes
-from layerboard.tasks.datasets.reading.masks import voc_palette
 from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
 from layerboard.tasks.datasets.scenes import read_classes
+from workshop.render.masks import voc_palette
 from workshop.render.templates import TEMPLATES
 from workshop.render.writers import WRITERS, defects, imagenet, partimagenet, spair, voc
 from workshop.render.writers.base import Writer

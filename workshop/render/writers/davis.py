@@ -9,11 +9,11 @@ import numpy as np
 from PIL import Image
 
 from layerboard.mini import facts
-from layerboard.tasks.datasets.reading.masks import write_mask
 from workshop.render.background import Prop, draw_backdrop, draw_pole, paint_props, scatter
 from workshop.render.canvas import Canvas
 from workshop.render.individual import draw_individual
 from workshop.render.lighting import Light, draw_light
+from workshop.render.masks import write_mask
 from workshop.render.scene import Camera, Figure, Rendering, placed, render
 from workshop.render.seeds import Namespace, Rng, generator
 from workshop.render.shapes import Field, rotation

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.mini.facts import SCENES_TRAIN, SCENES_VAL
-from layerboard.tasks.datasets.reading.masks import write_mask
 from workshop.render.background import Prop, draw_backdrop, draw_prop
 from workshop.render.individual import draw_individual
 from workshop.render.lighting import draw_light
+from workshop.render.masks import write_mask
 from workshop.render.scene import Figure, moved, render
 from workshop.render.seeds import Namespace, Rng, Size, generator
 from workshop.render.still import Variation, draw_figure

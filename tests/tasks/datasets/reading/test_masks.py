@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from layerboard.tasks.datasets.reading.masks import read_mask, read_region, voc_palette, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask, read_region
 from layerboard.zoo.errors import InputError
+from workshop.render.masks import voc_palette, write_mask
 
 IDS = np.zeros((40, 60), np.uint8)
 IDS[10:20, 20:40] = 1
