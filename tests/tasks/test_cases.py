@@ -16,7 +16,6 @@ from layerboard.tasks.datasets.coco import CocoRegion, RegionImage, Regions
 from layerboard.tasks.datasets.davis import Video, Videos
 from layerboard.tasks.datasets.instances import instances
 from layerboard.tasks.datasets.reading.masks import read_mask
-from workshop.render.masks import 
 from layerboard.tasks.datasets.spair import Keypoints
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers
 from layerboard.tasks.framework.examples import Predicted
