@@ -7,9 +7,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from enum import Enum
 from functools import cached_property
-from pathlib import PurePath
 from threading import Lock, RLock
 from types import (
     BuiltinFunctionType,
@@ -22,7 +20,6 @@ from types import (
 )
 from typing import Any, TypeGuard
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -208,12 +205,10 @@ def _module_parts(module: nn.Module) -> list[object]:
 # What a value of these kinds consists of, by the first that fits.
 _PARTS: Sequence[tuple[Any, Callable[[Any], Iterable[object]]]] = (
     (INERT, lambda _: ()),
-    (Enum, lambda member: (type(member), member.name, member.value)),
     (bytes, lambda value: (value,)),
     (PLAIN, lambda value: (repr(value).encode(errors="surrogatepass"),)),
-    ((*OF_TORCH, PurePath), lambda value: (str(value).encode(errors="surrogateescape"),)),
+    (OF_TORCH, lambda value: (str(value).encode(),)),
     (Tensor, lambda tensor: (tensor_bytes(tensor),)),
-    (np.ndarray | np.generic, lambda array: (str(array.dtype), array.shape, array.tolist())),
     (Mapping, lambda mapping: (*mapping.keys(), *mapping.values(), *_fields(mapping))),
     (list | tuple, lambda values: (*values, *_fields(values))),
     (type, _class_parts),
