@@ -18,7 +18,7 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any, TypeGuard
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -104,7 +104,8 @@ class _Describer:
         parts = next((parts for kinds, parts in _PARTS if isinstance(value, kinds)), None)
         if parts is not None:
             return parts(value)
-        return [value.__wrapped__] if _is_wrapper(value) else _object_parts(value)
+        inner = getattr(value, "__wrapped__", None)  # of ``lru_cache``, whose state is a cache
+        return [inner] if isinstance(inner, FunctionType) else _object_parts(value)
 
 
 def _object_parts(value: object) -> list[object]:
@@ -120,11 +121,6 @@ def _object_parts(value: object) -> list[object]:
         else [[*part] if isinstance(part, Iterator) else part for part in made]
     )
     return [type(value), *(_fields_of(part) if isinstance(part, dict) else part for part in listed)]
-
-
-def _is_wrapper(value: Any) -> TypeGuard[Any]:  # noqa: ANN401
-    """Whether it is a function of C around one of Python, as of ``lru_cache``, whose state is a cache."""
-    return isinstance(getattr(value, "__wrapped__", None), FunctionType)
 
 
 def _fields(value: object) -> list[object]:
