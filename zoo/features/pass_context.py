@@ -63,11 +63,10 @@ class _SharedSettings:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                present = [(setting, setting.read()) for setting in _SETTINGS]
-                self._before = [partial(each.write, now) for each, now in present if now != each.usual]
-                for each, now in present:
-                    if now != each.usual:
-                        each.write(each.usual)
+                changed = [(each, now) for each in _SETTINGS if (now := each.read()) != each.usual]
+                self._before = [partial(each.write, now) for each, now in changed]
+                for each, _ in changed:
+                    each.write(each.usual)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:

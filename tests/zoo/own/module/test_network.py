@@ -48,21 +48,28 @@ def given(net: nn.Module, **told: object) -> NetworkCopy:
     return given_network(net, ModuleOptions(**{"name": "own", "image_size": SIZE, **told}))  # type: ignore[arg-type]
 
 
+def noise(side: int = SIZE) -> Tensor:
+    """Two images."""
+    return torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=torch.Generator())
+
+
 def shown(network: NetworkCopy, side: int = SIZE) -> dict[str, LayerFeatures]:
     """Features of every layer of a batch of two, by layer."""
     backbone = load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
     seen: list[Shown] = []
-    pixels = torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=torch.Generator())
-    backbone.visit(pixels, seen.append)
+    backbone.visit(noise(side), seen.append)
     return {str(one.layer): one for one in seen if isinstance(one, LayerFeatures)}
+
+
+def normalised(side: int = SIZE) -> Tensor:
+    """The images as a network takes them."""
+    mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    return (noise(side) / 255 - mean[:, None, None]) / std[:, None, None]
 
 
 def by_hand(net: Vit, side: int = SIZE) -> list[Tensor]:
     """Layers of a small transformer, computed without hooks."""
-    pixels = torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=torch.Generator())
-    mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
-    x = net.embed((pixels / 255 - mean[:, None, None]) / std[:, None, None])
-    layers = [x]
+    layers = [net.embed(normalised(side))]
     for block in net.blocks:
         layers.append(block(layers[-1]))
     return [*layers, net.norm(layers[-1])]
@@ -143,11 +150,7 @@ def test_maps_with_channels_last_and_as_many_channels_as_cells() -> None:
     assert network.spec.stages == (Stage(2, 8, 4), Stage(2, 8, 8))
     assert "4 blocks of net.layers.*.blocks, 0 prefix tokens + 8x8/4x4 grid" in network.lines[0]
     assert "feature maps [batch height width dim]" in network.lines[1]
-    net = Swin()
-    pixels = torch.randint(0, 256, (2, 3, SIZE, SIZE), dtype=torch.uint8, generator=torch.Generator())
-    mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
-    images = (pixels / 255 - mean[:, None, None]) / std[:, None, None]
-    torch.testing.assert_close(shown(network)["final"].grid, net(images))
+    torch.testing.assert_close(shown(network)["final"].grid, Swin()(normalised()))
 
 
 def test_a_size_of_its_own_that_has_no_whole_cells_is_rounded() -> None:
@@ -490,9 +493,8 @@ def test_attention_probabilities(kind: type[Block], net: type[Vit], words: str) 
     assert f"  attention probabilities of {words}" in network.lines
     backbone = load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
     seen: list[Shown] = []
-    pixels = torch.randint(0, 256, (2, 3, SIZE, SIZE), dtype=torch.uint8, generator=torch.Generator())
     asked = [Layer(index, tap) for index in (1, 2, 3) for tap in ("probabilities", "block")]
-    backbone.visit(pixels, seen.append, asked)
+    backbone.visit(noise(), seen.append, asked)
     assert [one.layer for one in seen] == asked
     expected, features = by_hand(plain), shown(network)
     for before, block, maps, after in zip(expected, plain.blocks, seen[::2], seen[1::2], strict=False):
