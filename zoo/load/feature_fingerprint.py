@@ -95,10 +95,10 @@ def require_stored_features(backbone: Backbone) -> None:
     """
     spec = backbone.spec
     known = _ENTRIES.get(spec.name)
-    compared = spec.name, backbone.sha256, str(backbone.device)
-    if known is None or replace(spec, revision=known.revision) != known or compared in _COMPARED:
+    if known is None or replace(spec, revision=known.revision) != known:
         return
-    if (stored := stored_fingerprint(spec.name)) is not None:
+    compared = spec.name, backbone.sha256, str(backbone.device)
+    if compared not in _COMPARED and (stored := stored_fingerprint(spec.name)) is not None:
         require_same_features(feature_fingerprint(backbone), stored)
     _COMPARED.add(compared)
 

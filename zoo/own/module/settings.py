@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
+from pathlib import PurePath
 from threading import Lock, RLock
 from types import (
     BuiltinFunctionType,
@@ -203,7 +204,7 @@ _PARTS: Sequence[tuple[Any, Callable[[Any], Iterable[object]]]] = (
     (INERT, lambda _: ()),
     (bytes, lambda value: (value,)),
     (PLAIN, lambda value: (repr(value).encode(errors="surrogatepass"),)),
-    (OF_TORCH, lambda value: (str(value).encode(),)),
+    ((*OF_TORCH, PurePath), lambda value: (str(value).encode(errors="surrogateescape"),)),
     (Tensor, lambda tensor: (tensor_bytes(tensor),)),
     (Mapping, lambda mapping: (*mapping.keys(), *mapping.values(), *_fields(mapping))),
     (list | tuple, lambda values: (*values, *_fields(values))),
