@@ -101,18 +101,15 @@ class JobMaker:
         key = *source.key, task.key if task else ""
         if key not in self._stored:
             images, view = setup.plan.signature(source), view_for(setup.spec, source.view)
-            facts = self._measured_facts(task, source) if task else self._vector_facts()
+            taps = (setup.taps,) if setup.taps != ("block",) else ()
+            of_vectors = setup.poolings, setup.request.store_dtype, *taps
+            facts = self._measured_facts(task, source) if task else of_vectors
             fingerprint = digest(FORMAT, setup.identity.fingerprint, images, view, *facts)
             folder = setup.request.cache / "features" / safe_name(setup.spec.entry)
             listener = f"{task.entry.name}{task.ending}" if task else VECTORS
             name = f"{safe_name(source.name)}.{listener}.{fingerprint[:16]}"
             self._stored[key] = Stored(fingerprint, folder / name)
         return self._stored[key]
-
-    def _vector_facts(self) -> tuple[object, ...]:
-        """What the vectors of a source depend on, besides the backbone and the images."""
-        taps = (self.setup.taps,) if self.setup.taps != ("block",) else ()
-        return (self.setup.poolings, self.setup.request.store_dtype, *taps)
 
     def _measured_facts(self, task: Task, source: Source) -> tuple[object, ...]:
         """What the measurements of the groups of a source for a task depend on, besides these."""

@@ -22,14 +22,9 @@ def within_memory(device: torch.device, forward: Callable[[], Result]) -> Result
     except Exception as error:
         if not is_out_of_memory(error):
             raise
-    free_unused(device)  # here, not in the handler: the error holds what its forward pass has allocated
-    return None
-
-
-def free_unused(device: torch.device) -> None:
-    """Release memory that a failed forward pass has left in the cache."""
-    if device.type == "cuda":
+    if device.type == "cuda":  # here, not in the handler: the error holds what its forward pass has allocated
         torch.cuda.empty_cache()
+    return None
 
 
 # hints for features that are scored or compared, and for forward passes

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -83,10 +83,6 @@ def _towers(spec: BackboneSpec, name: str, **vision: object) -> Built:
     return getattr(transformers, f"{name}Model"), config(vision_config=shape, text_config=text)
 
 
-def _siglip(spec: BackboneSpec) -> Built:
-    return _towers(spec, "Siglip")
-
-
 def _named(name: str, config: str | None = None, **options: object) -> Callable[[BackboneSpec], Built]:
     """A Vision Transformer of a class, with options of its configuration."""
 
@@ -160,10 +156,6 @@ def _vjepa(spec: BackboneSpec) -> Built:
     return transformers.VJEPA2Model, transformers.VJEPA2Config(**shape, **sizes, **predictor)
 
 
-def _franca(spec: BackboneSpec) -> Built:
-    return _named("Dinov2Model", use_swiglu_ffn=True, mlp_ratio=4)(spec)
-
-
 def _capi(spec: BackboneSpec) -> Built:
     return CapiModel, CapiViTConfig(**_shape(spec), num_register_tokens=spec.prefix_tokens)
 
@@ -205,28 +197,26 @@ def _convnext(spec: BackboneSpec) -> Built:
     return _convnet(f"{name}ForImageClassification")(spec)
 
 
-def _swin(spec: BackboneSpec) -> Built:
-    name = "Swinv2" if spec.name.startswith("swinv2") else "Swin"
-    model = getattr(transformers, f"{name}ForImageClassification")
-    cells = spec.input_size // spec.patch_size
+def _tree(name: str, spec: BackboneSpec, **options: object) -> Built:
+    """A transformer whose stages get wider."""
+    model = getattr(transformers, name)
     return model, model.config_class(
         embed_dim=spec.stages[0].width,
         depths=[stage.blocks for stage in spec.stages],
         num_heads=[(spec.heads or 0) * stage.width // spec.width for stage in spec.stages],
-        window_size=cells,
-        image_size=spec.input_size,
+        **options,
     )
+
+
+def _swin(spec: BackboneSpec) -> Built:
+    name = "Swinv2" if spec.name.startswith("swinv2") else "Swin"
+    sizes = {"window_size": spec.input_size // spec.patch_size, "image_size": spec.input_size}
+    return _tree(f"{name}ForImageClassification", spec, **sizes)
 
 
 def _hiera(spec: BackboneSpec) -> Built:
-    is_tuned = spec.name.endswith("-ft1k")
-    model = transformers.HieraForImageClassification if is_tuned else transformers.HieraModel
-    return model, transformers.HieraConfig(
-        embed_dim=spec.stages[0].width,
-        depths=[stage.blocks for stage in spec.stages],
-        num_heads=[(spec.heads or 0) * stage.width // spec.width for stage in spec.stages],
-        image_size=[spec.input_size] * 2,
-    )
+    name = "HieraForImageClassification" if spec.name.endswith("-ft1k") else "HieraModel"
+    return _tree(name, spec, image_size=[spec.input_size] * 2)
 
 
 _BUILDERS: dict[str, Callable[[BackboneSpec], Built]] = {
@@ -238,7 +228,7 @@ _BUILDERS: dict[str, Callable[[BackboneSpec], Built]] = {
     "ResNet": _resnet,
     "DINOv2": _dinov2,
     "DINOv3": _dinov3,
-    "SigLIP": _siglip,
+    "SigLIP": partial(_towers, name="Siglip"),
     "AIMv2": _named("Aimv2VisionModel"),
     "data2vec": _named("Data2VecVisionModel", use_shared_relative_position_bias=True, use_mean_pooling=False),
     "I-JEPA": _named("IJepaModel"),
@@ -252,7 +242,11 @@ _BUILDERS: dict[str, Callable[[BackboneSpec], Built]] = {
     "Hiera": _hiera,
     "Pixio": _named("PixioModel"),
 }
-_ORIGINALS: dict[str, Callable[[BackboneSpec], Built]] = {"Franca": _franca, "CAPI": _capi, "PE": _perception}
+_ORIGINALS: dict[str, Callable[[BackboneSpec], Built]] = {
+    "Franca": _named("Dinov2Model", use_swiglu_ffn=True, mlp_ratio=4),
+    "CAPI": _capi,
+    "PE": _perception,
+}
 
 
 def of(spec: BackboneSpec) -> Built:

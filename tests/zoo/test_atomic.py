@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -18,6 +19,16 @@ def age(path: Path, seconds: float = HOUR) -> None:
     """Make a file look old."""
     then = time.time() - seconds
     os.utime(path, (then, then))
+
+
+def require_age_to_tell(remove: Callable[[list[Path]], None], folder: Path) -> None:
+    """What is older than a day is removed."""
+    young, old = folder / f"{PARTIAL}young", folder / f"{PARTIAL}old"
+    for path, hours in ((young, 1), (old, 25)):
+        path.write_bytes(b"half")
+        age(path, hours * HOUR)
+    remove([folder])
+    assert [path.name for path in folder.iterdir()] == [young.name]
 
 
 def test_what_a_killed_writer_left_is_removed_and_other_files_stay(tmp_path: Path) -> None:
@@ -53,12 +64,7 @@ def test_where_locks_do_not_work_it_is_the_age_that_tells(
         raise OSError("no locks available")
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    young, old = tmp_path / f"{PARTIAL}young", tmp_path / f"{PARTIAL}old"
-    for path, hours in ((young, 1), (old, 25)):
-        path.write_bytes(b"half")
-        age(path, hours * HOUR)
-    remove_leftovers([tmp_path])
-    assert [path.name for path in tmp_path.iterdir()] == [young.name]
+    require_age_to_tell(remove_leftovers, tmp_path)
 
 
 def test_windows_has_no_such_locks_and_renames_no_open_file(
@@ -81,9 +87,4 @@ def test_windows_has_no_such_locks_and_renames_no_open_file(
     with there.temporary_folder(tmp_path) as folder:
         there.write_whole(folder / "file", "whole")
         assert (folder / "file").read_text() == "whole"
-    young, old = tmp_path / f"{PARTIAL}young", tmp_path / f"{PARTIAL}old"
-    for path, hours in ((young, 1), (old, 25)):
-        path.write_bytes(b"half")
-        age(path, hours * HOUR)
-    there.remove_leftovers([tmp_path])
-    assert [path.name for path in tmp_path.iterdir()] == [young.name]
+    require_age_to_tell(there.remove_leftovers, tmp_path)

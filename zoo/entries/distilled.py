@@ -28,17 +28,7 @@ DINO = replace(
     trained_size=224,
 )
 _DINO_FILES = replace(DINO, original="https://dl.fbaipublicfiles.com/dino/{0}/{0}.pth")
-_DINO_RESNET = replace(
-    supervised.RESNET,
-    family="DINO",
-    supervision=DINO.supervision,
-    seen=DINO.seen,
-    paper=DINO.paper,
-    recipe=DINO.recipe,
-    code=DINO.code,
-    network=DINO.network,
-    original=_DINO_FILES.original,
-)
+_DINO_RESNET = supervised.as_resnet(_DINO_FILES)
 
 # MoCo-v3: momentum contrast on ImageNet-1k. The B/16 on the Hub is a third party's copy of the original file,
 # with timm's key names. S/16 is on no Hub repository; it has 12 heads, and its file would load with 6 without
@@ -58,14 +48,7 @@ _MOCO = replace(
 )
 _MOCO_FILES = replace(_MOCO, original="https://dl.fbaipublicfiles.com/moco-v3/{0}/{0}.pth.tar")
 _MOCO_RESNET = replace(
-    _DINO_RESNET,
-    family="MoCo",
-    licence="CC-BY-NC-4.0",
-    paper=_MOCO.paper,
-    recipe="1,000 epochs at 224 px (README of its code)",
-    code=_MOCO.code,
-    original=_MOCO_FILES.original,
-    network=_MOCO.network,
+    supervised.as_resnet(_MOCO_FILES), recipe="1,000 epochs at 224 px (README of its code)"
 )
 
 # iBOT's files are the teachers', under timm's names, and in no repository.

@@ -103,18 +103,21 @@ _DISTILLED = replace(
     prefix_tokens=2,
 )
 
+
 # ResNet: bottleneck networks (v1.5: the 3x3 convolution strides). Those of the Hub were trained by timm, to
 # other features than torchvision's, which most papers mean: these are the entries ``-tv``. BiT-50 is of the
 # second version (pre-activation), with group norms and standardised weights, trained with labels of
 # ImageNet-21k, then of ImageNet-1k; its last block is followed by a norm and a ReLU, which are ``final``.
+def as_resnet(family: BackboneSpec) -> BackboneSpec:
+    """The family with ResNets in place of transformers, whose files of any image size fit."""
+    kind = replace(family, model_types=("resnet",), interpolation="huggingface", trained_size=None)
+    return replace(kind, prefix_tokens=0, has_final=False, stem_width=64)
+
+
 RESNET = replace(
-    _LABELLED,
+    as_resnet(_LABELLED),
     family="ResNet",
     paper="He et al., Deep Residual Learning for Image Recognition, CVPR 2016, arXiv:1512.03385",
-    prefix_tokens=0,
-    has_final=False,
-    model_types=("resnet",),
-    stem_width=64,
 )
 _STRIKES_BACK = replace(
     RESNET,
@@ -123,13 +126,9 @@ _STRIKES_BACK = replace(
     "loaded in early 2022; that the converter ran with it is inferred from dates)",
     code="huggingface/pytorch-image-models",
 )
-_STRIKES_BACK_101 = replace(
-    _STRIKES_BACK,
-    recipe=_STRIKES_BACK.recipe.replace("resnet50_a1_0-14fe96d1: recipe A1", "resnet101_a1h-36d3f2aa: A1H"),
-)
-_STRIKES_BACK_152 = replace(
-    _STRIKES_BACK,
-    recipe=_STRIKES_BACK.recipe.replace("resnet50_a1_0-14fe96d1: recipe A1", "resnet152_a1h-dc400468: A1H"),
+_STRIKES_BACK_101, _STRIKES_BACK_152 = (
+    replace(_STRIKES_BACK, recipe=_STRIKES_BACK.recipe.replace("resnet50_a1_0-14fe96d1: recipe A1", made))
+    for made in ("resnet101_a1h-36d3f2aa: A1H", "resnet152_a1h-dc400468: A1H")
 )
 _TORCHVISION = replace(
     RESNET,

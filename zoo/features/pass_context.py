@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from threading import Lock, RLock
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import torch
@@ -172,9 +171,7 @@ class PassLock:
             self.__init__()  # type: ignore[misc]
         self._lock.acquire()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lock.release()
 
     def __reduce__(self) -> tuple[type["PassLock"], tuple[()]]:

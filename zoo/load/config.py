@@ -39,11 +39,6 @@ RADIO_SIZES = {
 _RADIO_NAME = re.compile(r"vit_([a-z0-9_]+?)_patch(\d+)_224")
 
 
-def supported_types() -> tuple[str, ...]:
-    """Names that ``model_type`` may have in a ``config.json``, sorted."""
-    return tuple(sorted({entry.model_type for entry in ARCHITECTURES} | set(_TOWERS)))
-
-
 def model_class(architecture: Architecture) -> type[PreTrainedModel]:
     """The class of an architecture's network."""
     usual: Any = transformers.MODEL_MAPPING
@@ -66,9 +61,10 @@ def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTr
     of_kind = (candidate for candidate in ARCHITECTURES if candidate.model_type == kind)
     architecture = next((fit for fit in of_kind if not fit.is_named or fit.model in classes), None)
     if architecture is None:
+        supported = sorted({each.model_type for each in ARCHITECTURES} | {*_TOWERS})
         raise InputError(
             f"{path} describes model type '{values.get('model_type', 'none')}', which is not supported; "
-            f"supported are {', '.join(supported_types())}."
+            f"supported are {', '.join(supported)}."
         )
     config_class = model_class(architecture).config_class or PreTrainedConfig
     config: PreTrainedConfig = config_class.from_dict(_known(config_class, values))

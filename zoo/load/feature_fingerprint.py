@@ -95,15 +95,12 @@ def require_stored_features(backbone: Backbone) -> None:
     """
     spec = backbone.spec
     known = _ENTRIES.get(spec.name)
-    if known is None or replace(spec, revision=known.revision) != known or _is_known(backbone):
+    if known is None or replace(spec, revision=known.revision) != known:
         return
-    if (stored := stored_fingerprint(spec.name)) is not None:
+    compared = spec.name, backbone.sha256, str(backbone.device)
+    if compared not in _COMPARED and (stored := stored_fingerprint(spec.name)) is not None:
         require_same_features(feature_fingerprint(backbone), stored)
-    _COMPARED.add((spec.name, backbone.sha256, str(backbone.device)))
-
-
-def _is_known(backbone: Backbone) -> bool:
-    return (backbone.spec.name, backbone.sha256, str(backbone.device)) in _COMPARED
+    _COMPARED.add(compared)
 
 
 def require_same_features(now: FeatureFingerprint, stored: FeatureFingerprint) -> None:

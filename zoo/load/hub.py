@@ -37,27 +37,21 @@ def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Chec
 
 def _download(repository: str, revision: str | None, cache: Path) -> Path | None:
     at = f"revision {revision} of {repository}" if revision else repository
+    gated = f"accept its terms on https://huggingface.co/{repository} and log in with 'hf auth login'."
+    said: dict[type[Exception], str] = {  # the first that fits; a gated repository is one that is not found
+        errors.GatedRepoError: f"{repository} is gated: {gated}",
+        errors.RevisionNotFoundError: f"The Hub has {repository}, but not its revision {revision}.",
+        errors.RepositoryNotFoundError: f"The Hub has no public repository {repository}; check the name or "
+        "log in.",
+        errors.HFValidationError: f"'{repository}' is no Hub id (owner/name) and no directory.",
+        errors.EntryNotFoundError: f"{at} has no weights called {' or '.join(WEIGHT_FILES)}.",
+    }
     try:
         with quiet():
             return _folder(repository, revision, cache, offline=False)
-    except errors.GatedRepoError as error:
-        raise InputError(
-            f"{repository} is gated: accept its terms on https://huggingface.co/{repository} and log in with "
-            "'hf auth login'."
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise InputError(f"The Hub has {repository}, but not its revision {revision}.") from error
-    except errors.RepositoryNotFoundError as error:
-        raise InputError(
-            f"The Hub has no public repository {repository}; check the name or log in."
-        ) from error
-    except errors.HFValidationError as error:
-        raise InputError(f"'{repository}' is no Hub id (owner/name) and no directory.") from error
-    except errors.EntryNotFoundError as error:
-        raise InputError(f"{at} has no weights called {' or '.join(WEIGHT_FILES)}.") from error
-    except Exception as error:  # of its HTTP library, of what the server sent, or of the disk
-        said = without_secrets(first_line(error))
-        raise InputError(f"{at} could not be downloaded: {said}") from error
+    except Exception as error:  # also of its HTTP library, of what the server sent, or of the disk
+        other = f"{at} could not be downloaded: {without_secrets(first_line(error))}"
+        raise InputError(next((said[kind] for kind in said if isinstance(error, kind)), other)) from error
 
 
 def _folder(repository: str, revision: str | None, cache: Path | None, *, offline: bool) -> Path | None:

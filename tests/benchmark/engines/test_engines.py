@@ -75,11 +75,8 @@ class Heard(Silent):
     """Keeps what is said."""
 
     def __init__(self) -> None:
-        super().__init__(say=self.hear)
         self.lines: list[str] = []
-
-    def hear(self, line: str) -> None:
-        self.lines.append(line)
+        super().__init__(say=self.lines.append)
 
 
 def test_a_process_reports_and_its_death_is_a_sentence() -> None:
@@ -90,18 +87,16 @@ def test_a_process_reports_and_its_death_is_a_sentence() -> None:
     assert "said 1" in heard.lines
 
 
-class Impatient(Heard):
-    """Kills the process that says its number, and interrupts this one, as Ctrl-C would."""
-
-    def hear(self, line: str) -> None:
-        os.kill(int(line), signal.SIGKILL)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+def interrupt(line: str) -> None:
+    """Kill the process that says its number, and interrupt this one, as Ctrl-C would."""
+    os.kill(int(line), signal.SIGKILL)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def test_an_interrupt_ends_a_run_whose_process_was_killed() -> None:
     begin = time.monotonic()
     with pytest.raises((KeyboardInterrupt, WorkerDiedError)):
-        ProcessEngine(1, threads=None).map(number, [600.0], Impatient())
+        ProcessEngine(1, threads=None).map(number, [600.0], Silent(say=interrupt))
     assert time.monotonic() - begin < 300
 
 

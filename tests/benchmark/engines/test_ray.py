@@ -258,11 +258,18 @@ def answering(answer: bytes) -> Iterator[str]:
             each.close()
 
 
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process without a connection to a cluster, and without patience."""
+    monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(engine, "ANSWER", 0.5)
+
+
+@pytest.mark.usefixtures("apart")
 def test_a_cluster_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def init(**_: object) -> None:
         raise ConnectionError("Could not find any running Ray instance.\nIs there one?")
 
-    monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)
     monkeypatch.setattr(engine.ray, "init", init)
     monkeypatch.setattr(engine.ray, "shutdown", lambda: None)
     before = dict(os.environ)
@@ -276,29 +283,27 @@ def test_a_cluster_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyP
     assert dict(os.environ) == before
 
 
+@pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("scheme", ["", "ray://"])
-def test_an_address_of_nobody_is_answered_soon(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
-    monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)
+def test_an_address_of_nobody_is_answered_soon(scheme: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"{scheme}127.0.0.1:{server.getsockname()[1]}"
     begin = time.monotonic()
     with pytest.raises(InputError, match=f"no Ray cluster at '{address}': 'Connection refused'"):
         RayEngine(Request(engine=f"ray:{address}")).run(halved, ListQueue([2]), Heard())
-    assert time.monotonic() - begin < engine.ANSWER
+    assert time.monotonic() - begin < 10
 
 
+@pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.6\r\n"])
-def test_what_listens_and_is_not_ray_is_told_soon(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
-    monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(engine, "ANSWER", 0.5)
+def test_what_listens_and_is_not_ray_is_told_soon(answer: bytes) -> None:
     with answering(answer) as address, pytest.raises(InputError, match="what listens there is not Ray"):
         RayEngine(Request(engine=f"ray:{address}")).run(halved, ListQueue([2]), Heard())
 
 
+@pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize(("answer", "tls"), [(engine.SETTINGS, ""), (b"", "1")])
 def test_what_may_be_ray_is_connected_to(monkeypatch: pytest.MonkeyPatch, answer: bytes, tls: str) -> None:
-    monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(engine, "ANSWER", 0.5)
     monkeypatch.setenv("RAY_USE_TLS", tls)
 
     def init(**options: object) -> None:

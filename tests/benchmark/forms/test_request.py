@@ -51,6 +51,8 @@ TAPS = (
     "block-normed"
 )
 
+POOLINGS = "cls, mean or both, and with them any of cls+mean, gem, patchwise"
+
 EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("backbones", ("dino-*", "b/c"), ["dino-*", Path("b/c")], ("dino-*", "b/c")),
     ("backbones", ("mini-fs@448px",), "mini-fs@448px", ("mini-fs@448px",)),
@@ -115,20 +117,9 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("limit", True, "--limit takes a whole number of at least 1; found True"),
     ("taps", "block,head", f"--taps takes some of {TAPS}; found 'block,head'"),
     ("taps", (), f"--taps takes some of {TAPS}; found ()"),
-    (
-        "poolings",
-        "max",
-        "--poolings takes cls, mean or both, and with them any of cls+mean, gem, patchwise; found 'max'",
-    ),
-    (
-        "poolings",
-        "patchwise",
-        "--poolings takes cls, mean or both, and with them any of cls+mean, gem, patchwise",
-    ),
-    (
-        "poolings",
-        [],
-        "--poolings takes cls, mean or both, and with them any of cls+mean, gem, patchwise; found []",
+    *(
+        ("poolings", wrong, f"--poolings takes {POOLINGS}; found {wrong!r}")
+        for wrong in ("max", "patchwise", [])
     ),
     ("interpolation", "none", "--interpolation takes auto, huggingface, dino, timm or google; found 'none'"),
     ("transform", "pca:3", "--transform takes whiten and zscore; found 'pca:3'"),

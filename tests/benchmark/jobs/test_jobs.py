@@ -167,11 +167,6 @@ def test_running_out_of_memory_is_one_sentence_with_advice(error: Exception) -> 
     assert "\n" not in NO_MEMORY
 
 
-@pytest.mark.parametrize("error", [RuntimeError("shapes differ"), ValueError("out of memory")])
-def test_other_errors_are_not_taken_for_a_lack_of_memory(error: Exception) -> None:
-    assert not failure(error, "mini-fs").bad_input
-
-
 def test_scores_and_comparisons_without_memory_are_lost_alone(
     new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

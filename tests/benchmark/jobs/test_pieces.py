@@ -31,6 +31,12 @@ def make(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
     return made
 
 
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Backbones that are large enough to be shared."""
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+
+
 def taken(queue: Pieces, worker: int = 0) -> tuple[int, BackboneJobs]:
     found = queue.take(worker)
     assert found is not None
@@ -59,10 +65,8 @@ def test_small_backbones_stay_whole_and_one_worker_takes_them_in_order(make: Mak
             assert names(given) == ["mini-fs", "mini-resnet"]
 
 
-def test_large_ones_are_shared_and_every_shard_is_shown_once(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+@pytest.mark.usefixtures("shared")
+def test_large_ones_are_shared_and_every_shard_is_shown_once(make: Make) -> None:
     queue, shown = make(3), Counter[tuple[str, object, int]]()
     given, out = [], {}
     assert queue.width > 3
@@ -87,8 +91,8 @@ def test_large_ones_are_shared_and_every_shard_is_shown_once(
         assert sum(bool(piece.backbone_tasks) for piece in own) <= 1
 
 
-def test_scores_know_what_went_wrong_in_other_pieces(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+@pytest.mark.usefixtures("shared")
+def test_scores_know_what_went_wrong_in_other_pieces(make: Make) -> None:
     queue = make(2)
     lost = Failure("mini-fs", "knn", "why", bad_input=True, key="knn.key")
     while True:
@@ -100,10 +104,8 @@ def test_scores_know_what_went_wrong_in_other_pieces(make: Make, monkeypatch: py
     assert piece.before.refusals == {("mini-fs", "davis.key"): "no"}
 
 
-def test_a_worker_stays_with_its_backbone_and_a_lost_piece_waits_again(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+@pytest.mark.usefixtures("shared")
+def test_a_worker_stays_with_its_backbone_and_a_lost_piece_waits_again(make: Make) -> None:
     queue = make(2)
     before = queue.images
     first, piece = taken(queue, 0)
@@ -134,10 +136,10 @@ def test_what_takes_longest_begins_first(make: Make) -> None:
     assert seconds[piece.setup.spec.name] == max(seconds.values())
 
 
+@pytest.mark.usefixtures("shared")
 def test_what_is_left_is_estimated_by_what_the_pieces_took(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     queue = make(2)
     assert all(queue._seconds(left) == left.seconds for left in queue._every)
     key, _ = taken(queue)
@@ -148,10 +150,10 @@ def test_what_is_left_is_estimated_by_what_the_pieces_took(
     assert all(queue._seconds(each) == pytest.approx(3 * each.seconds) for each in queue._every)
 
 
+@pytest.mark.usefixtures("shared")
 def test_what_comes_back_is_not_joined_with_what_another_worker_has(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     queue = make(8)
     first, _ = taken(queue, 0)
     name = queue._out[first][1].setup.spec.name

@@ -160,9 +160,7 @@ def test_a_measurer_without_memory_is_left_out_with_a_sentence(tmp_path: Path) -
             raise ERRORS[1]
 
     found = listeners(src, tmp_path)
-    problem = MeanProblem(src)
-    problem.measure = lambda group, view: Greedy()  # type: ignore[method-assign]
-    found[1].collector = MeasuredCollector(problem, src.view, frozenset([Layer(1)]))
+    found[1].collector = MeasuredCollector(MeanProblem(src, Greedy), src.view, frozenset([Layer(1)]))
     run(src, found, CountingBackbone())
     assert found[0].failure is None
     assert isinstance(found[1].failure, InputError)

@@ -50,11 +50,11 @@ class MeanProblem:
     fingerprint = "means"
     feed = GRIDS
 
-    def __init__(self, src: Source) -> None:
-        self.source = src
+    def __init__(self, src: Source, kind: type[MeanMeasurer] = MeanMeasurer) -> None:
+        self.source, self.kind = src, kind
 
     def measure(self, group, view):  # type: ignore[no-untyped-def]
-        return MeanMeasurer()
+        return self.kind()
 
 
 def listeners(src: Source, folder: Path, dense: bool = True) -> list[Listener]:
@@ -121,9 +121,7 @@ def test_tiles_are_assembled_before_a_measurer_sees_them(tmp_path: Path) -> None
             shapes.append(tuple(grids.shape))
             super().update(layer, positions, grids)
 
-    problem = MeanProblem(src)
-    problem.measure = lambda group, view: Watching()  # type: ignore[method-assign]
-    collector = MeasuredCollector(problem, src.view, frozenset([Layer(1)]))
+    collector = MeasuredCollector(MeanProblem(src, Watching), src.view, frozenset([Layer(1)]))
     run(src, [Listener("means", collector, Shards(tmp_path, 1), {0})], CountingBackbone())
     assert shapes == [(1, 8, 12, 8)] * 2
 
@@ -141,9 +139,7 @@ def test_what_was_transferred_is_settled_once_a_group_without_what_is_not_finite
             settled.append({layer.index: sorted(arrays) for layer, arrays in finished.items()})
             return {layer: {"total": arrays["mean"].sum()[None]} for layer, arrays in finished.items()}
 
-    problem = MeanProblem(src)
-    problem.measure = lambda group, view: Settles()  # type: ignore[method-assign]
-    collector = MeasuredCollector(problem, src.view, frozenset([Layer(1), Layer(3)]))
+    collector = MeasuredCollector(MeanProblem(src, Settles), src.view, frozenset([Layer(1), Layer(3)]))
     store = Shards(tmp_path, 2)
     run(src, [Listener("means", collector, store, {0, 1})], CountingBackbone())
     assert settled == [{1: ["mean", "position"], 3: ["mean", "position"]}, {1: ["mean", "position"]}]

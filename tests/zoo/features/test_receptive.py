@@ -60,14 +60,6 @@ def test_what_no_pixel_moves_has_a_field_of_zeros() -> None:
     assert not fields(lambda images: images.new_ones(2, 4, 3, 3).requires_grad_()).strength.any()
 
 
-def first(width: int) -> list[int]:
-    return [0]
-
-
-def last(width: int) -> list[int]:
-    return [width - 1]
-
-
 @pytest.mark.parametrize(
     ("name", "taps"),
     [("mini-fs", ("attention", "mid", "mlp", "block")), ("mini-resnet", ("branch", "block"))],

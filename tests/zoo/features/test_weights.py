@@ -13,7 +13,6 @@ from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from tests.zoo.conftest import Loader
-from tests.zoo.features import test_split as hierarchy
 from tests.zoo.features.test_taps import FAMILIES, bias_of, build
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, normalised, pixels
@@ -87,7 +86,9 @@ def test_weights_of_radio(tmp_path: Path, loader: Loader) -> None:
     ("name", "side"),
     [("resnet50", 7), ("bit-50", 7), ("convnext-t", 4), ("dinov3-convnext-t", 4), ("swin-t", 4)],
 )
-def test_filters_of_stems(name: str, side: int, small: Callable[[str], Reduced], loader: Loader) -> None:
+def test_filters_of_stems_and_no_bias_of_windows(
+    name: str, side: int, small: Callable[[str], Reduced], loader: Loader
+) -> None:
     backbone = loader(small(name).spec)
     weights = backbone.weights()
     assert weights.filters is not None
@@ -123,10 +124,3 @@ def test_the_floor_has_none(loader: Loader) -> None:
     reason = "mini-random has no weights."
     expected = Weights(None, None, None, dict.fromkeys(("filters", "positions", "position_bias"), reason))
     assert loader(find(["mini-random"])[0]).weights() == expected
-
-
-def test_windows_have_no_bias_over_the_grid(tmp_path: Path, loader: Loader) -> None:
-    save(tmp_path, "SwinModel", **hierarchy.WINDOWS)
-    backbone = loader(infer(str(tmp_path), None, None))
-    assert backbone.weights().position_bias is None
-    assert backbone.weights().positions is None

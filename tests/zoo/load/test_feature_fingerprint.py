@@ -24,6 +24,7 @@ from layerboard.zoo.load import feature_fingerprint as fingerprints
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.feature_fingerprint import (
     TOLERANCE,
+    VIEW,
     feature_fingerprint,
     probe_image,
     require_same_features,
@@ -32,7 +33,7 @@ from layerboard.zoo.load.feature_fingerprint import (
 )
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import CLIP, HALF, IMAGENET, UNIT, BackboneSpec
-from layerboard.zoo.view.views import ResizeCrop, resized_part
+from layerboard.zoo.view.views import ResizeCrop, View, resized_part
 from tests.zoo.conftest import CPU, Loader
 
 PACKAGED = tuple(spec for spec in find(["mini-*"]) if not spec.is_floor)
@@ -58,14 +59,13 @@ def test_rounding_is_far_below_the_tolerance(
     spec: BackboneSpec, kept: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In double precision the numbers are the same to a thirtieth of what is tolerated."""
-    exact, stored = deepcopy(kept(spec)), stored_fingerprint(spec.name)
+    exact = deepcopy(kept(spec))
     assert isinstance(exact, HookedBackbone)
-    assert stored is not None
     for part in exact.parts:
         part.double()
     exact.dtype, exact._scale, exact._shift = torch.float64, exact._scale.double(), exact._shift.double()
     monkeypatch.setattr(fingerprints, "TOLERANCE", TOLERANCE / 30)
-    require_same_features(feature_fingerprint(exact), stored)
+    refuse(exact, spec)
 
 
 def test_images_are_the_same_on_every_machine() -> None:
@@ -95,11 +95,11 @@ def network(backbone: Backbone) -> nn.Module:
     return backbone._network.body
 
 
-def refuse(backbone: Backbone, spec: BackboneSpec) -> None:
+def refuse(backbone: Backbone, spec: BackboneSpec, view: View = VIEW) -> None:
     """Raise InputError if the features are not those that are stored for the entry."""
     stored = stored_fingerprint(spec.name)
     assert stored is not None
-    require_same_features(feature_fingerprint(backbone), stored)
+    require_same_features(feature_fingerprint(backbone, view), stored)
 
 
 def as_entry(spec: BackboneSpec, backbone: Backbone, **facts: object) -> Backbone:
@@ -148,9 +148,7 @@ def other_size(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
         side = spec.input_size + spec.patch_size * draw.choice((-2, -1, 1, 2, 3))
         return refuse(as_entry(spec, kept(spec), input_size=side), spec)
     view = ResizeCrop(draw.choice([*range(224, 250, 2), *range(262, 320, 4)]), 224)
-    stored = stored_fingerprint(spec.name)
-    assert stored is not None
-    return require_same_features(feature_fingerprint(kept(spec), view), stored)
+    return refuse(kept(spec), spec, view)
 
 
 def other_activation(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:

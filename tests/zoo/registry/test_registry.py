@@ -152,23 +152,24 @@ def test_unknown_names(pattern: str, message: str) -> None:
         find([pattern])
 
 
-def test_listing_imports_nothing_heavy() -> None:
-    code = (
-        "import sys; from layerboard.zoo.registry.find import all_specs, find;"
-        "all_specs(); find(['dino-*', 'mini-fs']);"
-        "print(sorted({'torch', 'transformers', 'numpy', 'huggingface_hub'} & set(sys.modules)))"
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        (
+            "from layerboard.zoo.registry.find import all_specs, find; all_specs(); find(['dino-*'])",
+            {"torch", "transformers", "numpy", "huggingface_hub"},
+        ),
+        (
+            "from pathlib import Path; from layerboard.zoo.load.backbone import identify;"
+            "from layerboard.zoo.registry.find import find;"
+            "[identify(spec, cache_dir=Path('cache')) for spec in find(['mini-fs', 'random'])]",
+            {"transformers", "torch._dynamo", "scipy"},
+        ),
+    ],
+)
+def test_listing_and_identifying_import_nothing_heavy(code: str, heavy: set[str], tmp_path: Path) -> None:
+    code = f"import sys; {code}; print(sorted({heavy} & {{*sys.modules}}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    root = Path(__file__).parents[3]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_a_backbone_is_identified_without_transformers(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from layerboard.zoo.load.backbone import identify;"
-        "from layerboard.zoo.registry.find import find;"
-        f"[identify(spec, cache_dir=Path({str(tmp_path)!r})) for spec in find(['mini-fs', 'random'])];"
-        "print(sorted({'transformers', 'torch._dynamo', 'scipy'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

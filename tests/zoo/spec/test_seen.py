@@ -21,8 +21,6 @@ MARKS = {
     ("ijepa-h14-22k", "imagenet"): "images",
     ("dinov2-b14", "imagenet"): "images",
     ("dinov2-g14-reg", "ade20k-val"): "similar images",
-    ("dinov2-b14", "voc-2012-aug-val"): "similar images",
-    ("dinov2-b14", "spair-71k-test"): "similar images",
     ("dinov2-b14", "davis-2017-val"): UNKNOWN,
     ("dinov3-b16", "imagenet"): "images",
     ("dinov3-b16", "ade20k-val"): UNKNOWN,

@@ -309,7 +309,7 @@ def centre_square(image: Image.Image, side: int) -> NDArray[np.uint8]:
     return np.array(image.resize(size, Image.Resampling.BICUBIC))[top : top + side, left : left + side]
 
 
-@pytest.mark.parametrize("size", [*SIZES, (1024, 768), (300, 1000), (225, 224), (90, 224)])
+@pytest.mark.parametrize("size", [*SIZES, (1024, 768), (300, 1000), (225, 224), (90, 224), (60, 200)])
 @pytest.mark.parametrize("view", [ThumbnailCrop(224, 224), ThumbnailCrop(64, 64), ThumbnailCrop(100, 64)])
 def test_thumbnail_crop_shrinks_then_enlarges(view: ThumbnailCrop, size: tuple[int, int]) -> None:
     image = noise(size)
@@ -323,13 +323,6 @@ def test_thumbnail_crop_averages_blocks_before_it_resamples() -> None:
     plain = centre_square(image.resize((224, 168), Image.Resampling.LANCZOS), 224)
     found = ThumbnailCrop(224, 224).render(image)[0].permute(1, 2, 0).numpy()
     assert not (found == plain).all()
-
-
-@pytest.mark.parametrize("size", [(120, 90), (224, 224), (60, 200)])
-def test_a_small_image_is_notshrunk(size: tuple[int, int]) -> None:
-    image = noise(size)
-    assert torch.equal(ThumbnailCrop(224, 224).render(image), ResizeCrop(224, 224).render(image))
-    assert ThumbnailCrop(224, 224).geometry(size) == ResizeCrop(224, 224).geometry(size)
 
 
 @pytest.mark.parametrize(
@@ -374,16 +367,6 @@ def test_a_letterbox_rounds_the_exact_side(long: int, lanczos: bool) -> None:
         assert content[1] == int((224 - height) / 2)
 
 
-def test_letterbox_pads_with_black_and_keeps_the_aspect() -> None:
-    white = Image.new("RGB", (400, 200), (255, 255, 255))
-    view = Letterbox(224)
-    pixels, geometry = view.render(white)[0], view.geometry((400, 200))
-    assert geometry.content == pytest.approx((0, 56, 224, 168))
-    assert geometry.scale[0] == geometry.scale[1]
-    assert (pixels[:, 56:168] == 255).all()
-    assert pixels.float().sum() == 255 * 3 * 224 * 112
-
-
 @pytest.mark.parametrize("view", VIEWS, ids=repr)
 def test_a_box_is_the_crop_of_the_image(view: View) -> None:
     image = noise((500, 375))
@@ -418,4 +401,3 @@ def test_only_what_the_crop_keeps_is_resized_and_the_pixels_are_those_of_the_who
 )
 def test_nearest_multiple(length: float, multiple: int, expected: int) -> None:
     assert nearest_multiple(length, multiple) == expected
-    assert math.isclose(expected % multiple, 0)

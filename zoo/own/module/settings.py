@@ -7,7 +7,6 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from enum import Enum
 from functools import cached_property
 from pathlib import PurePath
 from threading import Lock, RLock
@@ -20,9 +19,8 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any, TypeGuard
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -107,7 +105,8 @@ class _Describer:
         parts = next((parts for kinds, parts in _PARTS if isinstance(value, kinds)), None)
         if parts is not None:
             return parts(value)
-        return [value.__wrapped__] if _is_wrapper(value) else _object_parts(value)
+        inner = getattr(value, "__wrapped__", None)  # of ``lru_cache``, whose state is a cache
+        return [inner] if isinstance(inner, FunctionType) else _object_parts(value)
 
 
 def _object_parts(value: object) -> list[object]:
@@ -123,11 +122,6 @@ def _object_parts(value: object) -> list[object]:
         else [[*part] if isinstance(part, Iterator) else part for part in made]
     )
     return [type(value), *(_fields_of(part) if isinstance(part, dict) else part for part in listed)]
-
-
-def _is_wrapper(value: Any) -> TypeGuard[Any]:  # noqa: ANN401
-    """Whether it is a function of C around one of Python, as of ``lru_cache``, whose state is a cache."""
-    return isinstance(getattr(value, "__wrapped__", None), FunctionType)
 
 
 def _fields(value: object) -> list[object]:
@@ -208,12 +202,10 @@ def _module_parts(module: nn.Module) -> list[object]:
 # What a value of these kinds consists of, by the first that fits.
 _PARTS: Sequence[tuple[Any, Callable[[Any], Iterable[object]]]] = (
     (INERT, lambda _: ()),
-    (Enum, lambda member: (type(member), member.name, member.value)),
     (bytes, lambda value: (value,)),
     (PLAIN, lambda value: (repr(value).encode(errors="surrogatepass"),)),
     ((*OF_TORCH, PurePath), lambda value: (str(value).encode(errors="surrogateescape"),)),
     (Tensor, lambda tensor: (tensor_bytes(tensor),)),
-    (np.ndarray | np.generic, lambda array: (str(array.dtype), array.shape, array.tolist())),
     (Mapping, lambda mapping: (*mapping.keys(), *mapping.values(), *_fields(mapping))),
     (list | tuple, lambda values: (*values, *_fields(values))),
     (type, _class_parts),

@@ -281,7 +281,7 @@ class ConvBlock(nn.Module):
 class ConvNet(nn.Module):
     """Stages with their own grids; a norm over maps at the end."""
 
-    def __init__(self, channels_last: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
         torch.manual_seed(0)
         self.stem = nn.Conv2d(3, 6, 2, 2)
