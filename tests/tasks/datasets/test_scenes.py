@@ -44,7 +44,7 @@ def test_wrong_masks(tmp_path: Path) -> None:
     data = VOC.read(tmp_path)
     with pytest.raises(InputError, match=r"pixel values up to 20, and 255 for none, in .*, found 21"):
         read_classes(data, data.train[0])
-    Image.new("RGB", (48, 40)).save(mask)
+    Image.new("RGB", (48, 40), "red").save(mask)
     with pytest.raises(InputError, match=r"pixel values are classes at .*found mode RGB"):
         read_classes(data, data.train[0])
     mask.write_bytes(b"no image")
