@@ -68,7 +68,7 @@ def test_malicious_pickle_is_refused_and_not_executed(tmp_path: Path, protocol: 
 )
 def test_other_globals_are_refused(tmp_path: Path, payload: bytes) -> None:
     (tmp_path / "bad.pkl").write_bytes(payload)
-    with pytest.raises(InputError, match=r"found the global|is damaged"):
+    with pytest.raises(InputError, match=r"found the global|is malformed"):
         restricted_load(tmp_path / "bad.pkl")
 
 
@@ -109,14 +109,14 @@ OBJECTS = np.dtype(object)
 )
 def test_forged_arrays_are_refused(tmp_path: Path, forged: Forged) -> None:
     (tmp_path / "forged.pkl").write_bytes(pickle.dumps([forged]))
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match="is malformed"):
         restricted_load(tmp_path / "forged.pkl")
 
 
 def test_a_damaged_file_is_a_short_sentence(tmp_path: Path) -> None:
     path = tmp_path / "long.pkl"
     path.write_bytes(b"F" + b"x" * 5000 + b"\n.")
-    with pytest.raises(InputError, match="is damaged") as caught:
+    with pytest.raises(InputError, match="is malformed") as caught:
         restricted_load(path)
     assert len(str(caught.value)) < len(str(path)) + 250
 
@@ -124,7 +124,7 @@ def test_a_damaged_file_is_a_short_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"not a pickle", pickle.dumps([1, 2, 3])[:-3], b"\x80\x05."])
 def test_damaged_file(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "cut.pkl").write_bytes(content)
-    with pytest.raises(InputError, match=r"cut\.pkl, which is damaged"):
+    with pytest.raises(InputError, match=r"cut\.pkl, which is malformed"):
         restricted_load(tmp_path / "cut.pkl")
 
 
@@ -151,7 +151,7 @@ def test_exponential_nesting_is_refused(
 ) -> None:
     path = tmp_path / "gnd.pkl"
     path.write_bytes(pickle.dumps({"gnd": [nested(levels, kind)]}, protocol=protocol))
-    with pytest.raises(InputError, match=r"is damaged \('more than (1,000,000 values|32 containers)"):
+    with pytest.raises(InputError, match=r"is malformed \(.*(more than 1,000,000 values|nested too deeply)"):
         restricted_load(path)
 
 
@@ -172,8 +172,8 @@ MERSENNE = 2**61 - 1  # whole numbers have it as their modulus when they are has
         ({number * MERSENNE: 0 for number in range(100)}, "keys that are no text"),
         ({1: 0}, "keys that are no text"),
         ({(number, 0): 0 for number in range(100)}, "keys that are no text"),
-        ({number * MERSENNE for number in range(100)}, r"found the global \w+.set|is damaged"),
-        (frozenset({(number, 0) for number in range(100)}), r"found the global \w+.frozenset|is damaged"),
+        ({number * MERSENNE for number in range(100)}, r"found the global \w+.set|is malformed"),
+        (frozenset({(number, 0) for number in range(100)}), r"found the global \w+.frozenset|is malformed"),
         ([MERSENNE * 2**9], "a number of more than 64 bits"),
     ],
 )
@@ -193,14 +193,14 @@ def deep(levels: int) -> bytes:
     ("content", "message"),
     [
         (from_above(60), "more than 1,000,000 values"),
-        (b"\x80\x02]q\x00h\x00a.", "more than 32 containers"),
-        (deep(100_000), "more than 32 containers"),
-        (b"c__builtin__\nbytes\n(I99999999999\ntR.", "is damaged"),
+        (b"\x80\x02]q\x00h\x00a.", "nested too deeply"),
+        (deep(100_000), "nested too deeply"),
+        (b"c__builtin__\nbytes\n(I99999999999\ntR.", "is malformed"),
         (b"c__builtin__\nbytearray\n(I99999999999\ntR.", "found the global __builtin__.bytearray"),
-        (b"\x80\x02\x8b\x02\x00\x00\x00\x01\x01.", "is damaged"),
+        (b"\x80\x02\x8b\x02\x00\x00\x00\x01\x01.", "is malformed"),
         (b"\x80\x02]}X\x01\x00\x00\x00aK\x01sb.", "an object with a state"),
-        (b"\x80\x02h\x05.", "is damaged"),
-        (b"\x80\x02e.", "is damaged"),
+        (b"\x80\x02h\x05.", "is malformed"),
+        (b"\x80\x02e.", "is malformed"),
     ],
 )
 def test_what_no_ground_truth_holds_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -227,7 +227,7 @@ def test_arrays_of_the_same_bytes_again_and_again_are_refused(tmp_path: Path) ->
 def test_lists_are_not_copied(tmp_path: Path) -> None:
     copies = [Forged("ndarray", ([0] * 1000,))]
     (tmp_path / "gnd.pkl").write_bytes(pickle.dumps(copies))
-    with pytest.raises(InputError, match=r"is damaged"):
+    with pytest.raises(InputError, match=r"is malformed"):
         restricted_load(tmp_path / "gnd.pkl")
 
 
@@ -235,7 +235,7 @@ def test_lists_are_not_copied(tmp_path: Path) -> None:
 def test_types_that_numpy_does_not_have_are_refused(tmp_path: Path, name: str) -> None:
     content = b"cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(S'%s'\ntRS'abcdefgh'\ntR." % name.encode()
     (tmp_path / "gnd.pkl").write_bytes(content)
-    with pytest.raises(InputError, match=r"is damaged"):
+    with pytest.raises(InputError, match=r"is malformed"):
         restricted_load(tmp_path / "gnd.pkl")
 
 
@@ -251,10 +251,10 @@ def test_values_that_are_shared_are_kept(tmp_path: Path, protocol: int) -> None:
 def test_large_file_is_refused_unread(tmp_path: Path) -> None:
     with (tmp_path / "gnd.pkl").open("wb") as stream:
         stream.truncate(2**22 + 1)
-    with pytest.raises(InputError, match="at most 4,194,304 bytes"):
+    with pytest.raises(InputError, match=r"4,194,305 bytes, of at most 4,194,304"):
         restricted_load(tmp_path / "gnd.pkl")
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"expected a pickle at .*no\.pkl: No such file"):
+    with pytest.raises(InputError, match=r"no\.pkl cannot be read: No such file"):
         restricted_load(tmp_path / "no.pkl")
