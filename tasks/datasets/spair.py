@@ -191,7 +191,8 @@ class _PairReader:
 
     def _mistakable(self, pair: _Stated, target: _Side, where: str) -> tuple[bool, ...] | None:
         """Whether each keypoint has an interchangeable one in the target image; None if unknown."""
-        ids = pair.kps_ids and [facts.keypoint_id(each, f"kps_ids of {where}") for each in pair.kps_ids]
+        stated = pair.kps_ids
+        ids = None if stated is None else [facts.keypoint_id(each, f"kps_ids of {where}") for each in stated]
         if not (groups := self._groups.get(pair.category, ())):
             return (False,) * len(target.points)
         if ids is None or (visible := self._notes.shown(target.image)) is None:

@@ -103,7 +103,8 @@ def pair_facts(stated: object, mistakable: tuple[bool, ...] | None, where: str) 
     for (name, known), level in zip(LEVELS.items(), levels, strict=True):
         if level not in range(known):
             raise InputError(f"expected {name} of 0 to {known - 1} in {where}, found {level}")
-    return PairFacts(*levels, mistakable)
+    viewpoint, scale, truncation, occlusion = levels
+    return PairFacts(viewpoint, scale, truncation, occlusion, mistakable)
 
 
 def level_counts(
