@@ -90,6 +90,7 @@ class CocoEntry(DatasetEntry[Regions]):
     """A dataset in the layout of COCO, and its official counts."""
 
     roles = ("objects", "masks")
+    form = "{0.folder}/{0.images_folder}/*.jpg and {0.folder}/{0.annotations}"
 
     name: str = "coco-val2017"
     folder: str = "coco"
@@ -99,10 +100,6 @@ class CocoEntry(DatasetEntry[Regions]):
     first: int = 1000  # images that are used, by ascending id; those without annotations count
     left_out: int = 0  # of these, at their end, by a protocol
     categories: int = 80  # the number of clusters
-
-    @property
-    def layout(self) -> str:
-        return f"{self.folder}/{self.images_folder}/*.jpg and {self.folder}/{self.annotations}"
 
     def read(self, data: Path) -> Regions:
         """The first images of COCO, by ascending id, that are on disk and have usable annotations."""

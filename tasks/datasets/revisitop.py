@@ -38,15 +38,12 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
     """A dataset in the layout of revisited Oxford and Paris, with official counts."""
 
     roles = ("retrieval",)
+    form = "{0.folder}/gnd_{0.folder}.pkl and {0.folder}/jpg/*.jpg"
 
     name: str
     folder: str
     database: int
     queries: int
-
-    @property
-    def layout(self) -> str:
-        return f"{self.folder}/gnd_{self.folder}.pkl and {self.folder}/jpg/*.jpg"
 
     def read(self, data: Path) -> Retrieval:
         """The existing images; missing ones are also removed from the index lists and from the queries."""

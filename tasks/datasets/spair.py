@@ -72,6 +72,7 @@ class SpairEntry(DatasetEntry[Keypoints]):
     """A dataset in the layout of SPair-71k, and its official counts."""
 
     roles = ("keypoints",)
+    form = "{0.folder}/PairAnnotation/{0.split}/*:<category>.json and {0.folder}/JPEGImages/<category>/*.jpg"
 
     name: str = "spair-71k-test"
     folder: str = "SPair-71k"
@@ -82,13 +83,6 @@ class SpairEntry(DatasetEntry[Keypoints]):
     groups: tuple[tuple[str, tuple[Group, ...]], ...] = tuple(facts.GROUPS.items())
     # for each difficulty field, official numbers of pairs by level; empty if unknown
     levels: tuple[tuple[str, Levels], ...] = tuple(facts.OFFICIAL_LEVELS.items())
-
-    @property
-    def layout(self) -> str:
-        return (
-            f"{self.folder}/PairAnnotation/{self.split}/*:<category>.json "
-            f"and {self.folder}/JPEGImages/<category>/*.jpg"
-        )
 
     def read(self, data: Path) -> Keypoints:
         """The existing pairs, sorted by category and file name; keys are ``<file name>:<category>``."""
