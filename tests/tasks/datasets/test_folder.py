@@ -87,10 +87,7 @@ def test_a_class_is_the_path_of_its_folder_in_any_depth(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("counts", "words"),
     [
-        (
-            {"cat": 2, "cat/thumbs": 2, "dog": 2},
-            "images in cat and in cat/thumbs; move them, or give the classes",
-        ),
+        ({"cat": 2, "cat/thumbs": 2, "dog": 2}, "images in cat and in cat/thumbs; move them, or give"),
         ({"train": 2, "test": 2}, "class folders in test and train of .*, found images directly"),
         ({"train": 2, "test": 2, "train/cat": 2}, "class folders in .*test, found images directly in it"),
         ({"cat": 3}, "at least 2 classes in .*, found 1; --labels none takes"),

@@ -105,6 +105,7 @@ def test_columns_and_splits_by_choice(tmp_path: Path) -> None:
         read_hub_dataset(spec.replace("train=other", "train=no"))
 
 
+BARE = table([0, 1]).remove_columns("label")
 TEXT = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [0, 1]})
 
 
