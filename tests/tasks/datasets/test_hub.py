@@ -112,10 +112,10 @@ TEXT = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [0, 1]})
 @pytest.mark.parametrize(
     ("splits", "words"),
     [
-        ({"train": TEXT, "test": TEXT}, r"expected images with class labels .* found no image column"),
+        ({"train": TEXT, "test": TEXT}, r"expected one image column in .*, found none; choose"),
         (
             dict.fromkeys(("train", "test"), table([0, 1]).remove_columns("label")),
-            "found no ClassLabel column",
+            "expected one ClassLabel column in .*, found none; choose",
         ),
         (
             {"train": table([0, 1]), "test": table([-1, -1])},
