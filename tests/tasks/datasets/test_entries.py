@@ -105,8 +105,8 @@ class TestClassFolders(OwnDatasetCase):
         (first, PARTIAL, "11 of 12 train images"),
     )
     spoiled = (
-        ("train/n00000009", [(Path.mkdir, r"in every class folder of .*train, found none in n00000009")]),
-        ("train", [(emptied, r"expected one folder per class in .*train, found none")]),
+        ("train/n00000009", Path.mkdir, r"in every class folder of .*train, found none in n00000009"),
+        ("train", emptied, r"expected one folder per class in .*train, found none"),
     )
 
     def write(self, root: Path, row: DatasetEntry[Any]) -> None:
@@ -135,14 +135,9 @@ class TestNumberedImages(DatasetCase):
         (first, PARTIAL, "7 of 8 train images"),
     )
     spoiled = (
-        (
-            first,
-            [
-                (lambda path: path.rename(path.with_stem("11")), "authors' file, found one number twice"),
-                (lambda path: path.rename(path.with_stem("a")), "found 'a'; read the dataset from the Hub"),
-            ],
-        ),
-        ("train", [(counted_on, "of numbers below 8 and from 8 on in .*train, to test")]),
+        (first, lambda path: path.rename(path.with_stem("11")), "authors' file, found one number twice"),
+        (first, lambda path: path.rename(path.with_stem("a")), "found 'a'; read the dataset from the Hub"),
+        ("train", counted_on, "of numbers below 8 and from 8 on in .*train, to test"),
     )
 
     def write(self, root: Path, row: DatasetEntry[Any]) -> None:
@@ -173,16 +168,13 @@ class TestVtab(DatasetCase):
         ("images", BROKEN, "expected a readable folder at .*images/train800val200"),
     )
     spoiled = (
-        (
-            "test.txt",
-            [(content(line), r"from 0 to 11 in each line of .*test\.txt, found '") for line in LINES],
+        *(
+            ("test.txt", content(line), r"from 0 to 11 in each line of .*test\.txt, found '")
+            for line in LINES
         ),
-        ("test.txt", [(content("../../secret.jpg 0\n"), "below the dataset's folder")]),
-        (
-            "test.txt",
-            [(content("images/test/none.jpg 0\n"), r"expected images that .*test\.txt lists below")],
-        ),
-        ("test.txt", [(content(b"\xff"), r"expected a list of images at .*test\.txt")]),
+        ("test.txt", content("../../secret.jpg 0\n"), "below the dataset's folder"),
+        ("test.txt", content("images/test/none.jpg 0\n"), r"expected images that .*test\.txt lists below"),
+        ("test.txt", content(b"\xff"), r"expected a list of images at .*test\.txt"),
     )
 
     def write(self, root: Path, row: DatasetEntry[Any]) -> None:
@@ -229,8 +221,8 @@ class TestRevisited(DatasetCase):
         (fields(qimlist=["../../etc/passwd", "b"]), "below the dataset's folder"),
     )
     spoiled = (
-        ("jpg", [(emptied, "found 0 of 8 and 0 of 2; unpack the images there")]),
-        ("gnd_roxford5k.pkl", faults),
+        ("jpg", emptied, "found 0 of 8 and 0 of 2; unpack the images there"),
+        *(("gnd_roxford5k.pkl", *fault) for fault in faults),
     )
 
     def write(self, root: Path, row: DatasetEntry[Any]) -> None:
@@ -262,15 +254,16 @@ class TestDavis(DatasetCase):
         ("Annotations/480p/sequence-0", BROKEN, "a folder of masks at .*sequence-0"),
     )
     spoiled = (
-        ("ImageSets/2017/val.txt", [(content("a\na\n"), "expected one sequence a line in .*, each once")]),
-        ("ImageSets/2017/val.txt", [(content("a\nb\n"), "folders of the sequences a, b in .* found none")]),
-        ("JPEGImages/480p/sequence-0", [(emptied, r"expected frames \(\*\.jpg\) in")]),
-        (target[0], [(masked(1, (48, 30)), r"48 x 32 as its first frame, found 48 x 30 in .*0/00002\.png")]),
+        ("ImageSets/2017/val.txt", content("a\na\n"), "expected one sequence a line in .*, each once"),
+        ("ImageSets/2017/val.txt", content("a\nb\n"), "folders of the sequences a, b in .* found none"),
+        ("JPEGImages/480p/sequence-0", emptied, r"expected frames \(\*\.jpg\) in"),
+        (target[0], masked(1, (48, 30)), r"48 x 32 as its first frame, found 48 x 30 in .*0/00002\.png"),
         (
             "Annotations/480p/sequence-0/00000.png",
-            [(masked(255, (48, 32)), r"at least one object in the first mask .*00000\.png")],
+            masked(255, (48, 32)),
+            r"at least one object in the first mask .*00000\.png",
         ),
-        (pixels, [(content("no image"), r"cannot read the header of image .*00000\.jpg")]),
+        (pixels, content("no image"), r"cannot read the header of image .*00000\.jpg"),
     )
 
 
@@ -315,15 +308,15 @@ class TestSpair(DatasetCase):
     places = (1e300, 101, -51)  # in another image
     names = ("a" * 300 + ".jpg", "\u732b" * 90 + ".jpg", "a\0.jpg")  # that no file has
     spoiled = (
-        ("PairAnnotation/test", [(emptied, r"expected pair annotations \(\*\.json\)")]),
-        (pixels, [(content("no image"), "cannot read the header of image")]),
-        (PAIR, faults),
-        (
-            PAIR,
-            [(fields(trg_kps=[[1, 1], [2, y], [3, 3]]), r"keypoints .*trg_kps of .*found") for y in places],
+        ("PairAnnotation/test", emptied, r"expected pair annotations \(\*\.json\)"),
+        (pixels, content("no image"), "cannot read the header of image"),
+        *((PAIR, *fault) for fault in faults),
+        *(
+            (PAIR, fields(trg_kps=[[1, 1], [2, y], [3, 3]]), r"keypoints .*trg_kps of .*found")
+            for y in places
         ),
-        (PAIR, [(fields(src_imname=name), "at most 255 bytes in") for name in names]),
-        (PAIR, [(fields(src_imname="\ud800.jpg"), r"UTF-8 as names of files in .*, found '\\ud800\.jpg'")]),
+        *((PAIR, fields(src_imname=name), "at most 255 bytes in") for name in names),
+        (PAIR, fields(src_imname="\ud800.jpg"), r"UTF-8 as names of files in .*, found '\\ud800\.jpg'"),
     )
 
 
@@ -355,12 +348,12 @@ class TestVoc(DatasetCase):
         ),
     )
     spoiled: ClassVar[Spoiled] = (
-        (LIST, [(content(""), "found none")]),
-        (LIST, [(content("2007_000000\n2007_000000"), "each once")]),
-        (LIST, [(content("../2007_000000"), "below the dataset's folder")]),
-        (LIST, [(content("2008_000001"), "no image in both splits of voc-2012-val, found 2008_000001")]),
-        (target[0], [(masked(0, (4, 3)), "one size, found 48 x 40 in .* and 4 x 3 in")]),
-        (pixels, [(content("no image"), "cannot read the header of image")]),
+        (LIST, content(""), "found none"),
+        (LIST, content("2007_000000\n2007_000000"), "each once"),
+        (LIST, content("../2007_000000"), "below the dataset's folder"),
+        (LIST, content("2008_000001"), "no image in both splits of voc-2012-val, found 2008_000001"),
+        (target[0], masked(0, (4, 3)), "one size, found 48 x 40 in .* and 4 x 3 in"),
+        (pixels, content("no image"), "cannot read the header of image"),
     )
 
 
@@ -373,7 +366,7 @@ class TestVocWithMoreMasks(TestVoc):
         (reordered[0], MISSING, r"list of image ids at .*trainaug\.txt"),
         ("SegmentationClassAug", MISSING, "expected the masks of voc-2012-aug-val at"),
     )
-    spoiled = ((target[0], [(masked(0, (4, 3)), "found 48 x 40 in .* and 4 x 3 in")]),)
+    spoiled = ((target[0], masked(0, (4, 3)), "found 48 x 40 in .* and 4 x 3 in"),)
 
     def write(self, root: Path, row: DatasetEntry[Any]) -> None:
         for mask in (fakes.write_fake_voc(root, augmented=True) / "SegmentationClass").glob("2007*"):
@@ -402,8 +395,8 @@ class TestAde(DatasetCase):
         (pixels, PARTIAL, "1 masks of train.* have no image"),
     )
     spoiled = (
-        ("", [(in_both_splits, "both splits of ade20k-val, found ADE_train_00000001")]),
-        (target[0], [(masked(0, (4, 3)), "and 4 x 3 in")]),
+        ("", in_both_splits, "both splits of ade20k-val, found ADE_train_00000001"),
+        (target[0], masked(0, (4, 3)), "and 4 x 3 in"),
     )
 
 
@@ -462,9 +455,9 @@ class TestCoco(DatasetCase):
     )
     small_image = Image.new("RGB", (30, 22))
     spoiled = (
-        (pixels, [(small_image.save, r"000000000001\.jpg to be 60 x 44 pixels .* found 30 x 22")]),
-        ("images/val2017", [(emptied, r"such as 000000000001\.jpg\) in .* found none")]),
-        (JSON, faults),
+        (pixels, small_image.save, r"000000000001\.jpg to be 60 x 44 pixels .* found 30 x 22"),
+        ("images/val2017", emptied, r"such as 000000000001\.jpg\) in .* found none"),
+        *((JSON, *fault) for fault in faults),
     )
 
 
@@ -497,11 +490,12 @@ class TestPartImageNet(DatasetCase):
     spoiled = (
         (
             "val.json",
-            [(fields(categories=[WHEEL]), r"found 'Quadruped Head' and, in .*val\.json, 'Wheel' with id 0")],
+            fields(categories=[WHEEL]),
+            r"found 'Quadruped Head' and, in .*val\.json, 'Wheel' with id 0",
         ),
-        ("val.json", [(cut, "expected JSON in .*malformed")]),
-        ("", [(without("{}.json"), "in .*, found none; the original release of PartImageNet is meant")]),
-        ("", [(without("{}"), r"annotated images such as .*train/n00000001/n00000001_0\.JPEG")]),
+        ("val.json", cut, "expected JSON in .*malformed"),
+        ("", without("{}.json"), "in .*, found none; the original release of PartImageNet is meant"),
+        ("", without("{}"), r"annotated images such as .*train/n00000001/n00000001_0\.JPEG"),
     )
 
 
@@ -526,10 +520,10 @@ class TestMvtec(OwnDatasetCase):
         ("nut/test/good", PARTIAL, r"no test image of nut without a defect \(in test/good\): AUROC"),
     )
     spoiled = (
-        ("", [(emptied, "expected folders NAME/train/good and NAME/test in .*, found neither")]),
-        ("nut/train/good", [(emptied, "expected good images to learn from of nut in")]),
-        (target[0], [(masked(255, (9, 9)), "found 48 x 40 in .* and 9 x 9 in .*; save the")]),
-        (target[0], [(content("no image"), "cannot read the header of image")]),
+        ("", emptied, "expected folders NAME/train/good and NAME/test in .*, found neither"),
+        ("nut/train/good", emptied, "expected good images to learn from of nut in"),
+        (target[0], masked(255, (9, 9)), "found 48 x 40 in .* and 9 x 9 in .*; save the"),
+        (target[0], content("no image"), "cannot read the header of image"),
     )
 
     def write(self, root: Path, row: DatasetEntry[Any]) -> None:
@@ -563,7 +557,7 @@ class TestVisa(OwnDatasetCase):
         (content(header), "a row for each image in .*1cls.csv, found none"),
         (content("a,b\n1,2\n"), "expected"),
     )
-    spoiled = ((TABLE, faults),)
+    spoiled = (*((TABLE, *fault) for fault in faults),)
 
 
 EBAY = "Ebay_test.txt"
@@ -585,8 +579,8 @@ class TestSop(DatasetCase):
     )
     columns = r"image_id class_id super_class_id path in line 5 of .*test\.txt"
     spoiled = (
-        (EBAY, [(replaced("2 1 mug_final/2_1.JPG", "2 mug"), columns)]),
-        (EBAY, [(replaced("mug_final/2_1.JPG", "../2_1.JPG"), "below the dataset's folder")]),
+        (EBAY, replaced("2 1 mug_final/2_1.JPG", "2 mug"), columns),
+        (EBAY, replaced("mug_final/2_1.JPG", "../2_1.JPG"), "below the dataset's folder"),
     )
 
 
@@ -603,6 +597,4 @@ class TestCub(DatasetCase):
         ("images", BROKEN, "expected a readable folder at .*images"),
         (first, PARTIAL, "5 of 6 images; 1 image alone of its thing"),
     )
-    spoiled = (
-        ("images", [(emptied, r"expected CUB_200_2011/images/NUMBER\.NAME/\*\.jpg in .*; unpack it")]),
-    )
+    spoiled = (("images", emptied, r"expected CUB_200_2011/images/NUMBER\.NAME/\*\.jpg in .*; unpack it"),)
