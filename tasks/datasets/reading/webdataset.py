@@ -11,10 +11,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from glob import glob
 from hashlib import blake2b
+from io import BytesIO
 from os.path import commonprefix
 from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
-from typing import Any, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 from layerboard.tasks.datasets.reading.door import label_text, labels_text
 from layerboard.tasks.datasets.reading.fields import is_number
@@ -228,21 +229,26 @@ def _write(shards: Sequence[TarShard], root: Path) -> None:
 
 def _rows(shard: TarShard, root: Path, folder: PurePosixPath) -> Iterator[dict[str, object]]:
     """Write the files of a shard into a folder below a root, and yield the row of each image that has one."""
-    facts = defaultdict[str, dict[str, bytes]](dict)
+    facts = defaultdict[str, dict[str, tarfile.TarInfo]](dict)
     for name, member, archive in _files(shard.path):
-        parts, content = _SAMPLE.fullmatch(name), archive.extractfile(member)
-        if parts is None or content is None:
+        if (parts := _SAMPLE.fullmatch(name)) is None:
             continue
         if parts[1] in shard.images and _kind(parts[2]):
-            facts[parts[1]][parts[2]] = content.read()
+            facts[parts[1]][parts[2]] = member
             continue
         target = root / folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("xb") as file:
-            copyfileobj(content, file)
-    for key, fields in facts.items():
-        row = _row(dict(sorted(fields.items())), key, shard.path)
-        yield {**row, FILE_COLUMNS[0]: str(folder / shard.images[key])}
+            copyfileobj(_content(archive, member), file)
+    with tarfile.open(shard.path, "r:") as archive:
+        for key, fields in facts.items():
+            said = {field: _content(archive, fields[field]).read() for field in sorted(fields)}
+            row = _row(said, key, shard.path)
+            yield {**row, FILE_COLUMNS[0]: str(folder / shard.images[key])}
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    return archive.extractfile(member) or BytesIO()
 
 
 def _kind(field: str) -> Literal["class", "object", "text", ""]:
