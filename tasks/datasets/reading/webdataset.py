@@ -38,6 +38,7 @@ NAMED = (
     *("class_id", "label_id", "category_id", "target", "labels", "classes"),
 )
 MOST_FACTS = 2**20  # bytes of such a field
+COMPRESSED = (".bz2", ".gz", ".lz4", ".xz", ".zst")  # endings of files that would have to be unpacked, too
 MOST_SHARDS = 100_000
 BLOCK, PADDING = 512, 10_240  # bytes of a header, and of the zeros after the last file at most
 _SAMPLE = re.compile(r"((?:.*/)?[^./]+)\.([^/]*)", re.DOTALL)  # name of a sample, and field
@@ -167,7 +168,7 @@ def _shard(path: Path, split: str) -> TarShard:
         key, field = parts.groups()
         if name in names:
             raise InputError(f"expected each file once in {path}, found {name!r} twice; pack it again")
-        if _kind(field) and member.size > MOST_FACTS:
+        if (_kind(field) and member.size > MOST_FACTS) or name.lower().endswith(COMPRESSED):
             raise InputError(
                 f"expected images and short texts in {path}, found {name} of {member.size:,} bytes"
             )
