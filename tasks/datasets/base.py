@@ -242,6 +242,7 @@ class DatasetEntry(ABC, Generic[D]):
 
     __slots__ = ()
 
+    form: ClassVar[str]  # description of the files below the data folder, with its fields
     roles: tuple[str, ...]  # tasks of these roles are run on it (`tasks.registry.TaskEntry.role`)
     name: str
     folder: str
@@ -251,9 +252,9 @@ class DatasetEntry(ABC, Generic[D]):
     revision: str = ""  # pinned commit of the source; "" if none is known
 
     @property
-    @abstractmethod
     def layout(self) -> str:
         """Description of the files that are expected below the data folder."""
+        return self.form.format(self)
 
     @abstractmethod
     def read(self, data: Path) -> D:

@@ -4,25 +4,32 @@ Shapes of regions are validated before they are passed to pycocotools, which doe
 lengths that end early leave memory uninitialised, and an outline far outside the image exhausts memory.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
-from layerboard.tasks.datasets.reading import fields
-from layerboard.tasks.datasets.reading.fields import JsonObject
-from layerboard.tasks.datasets.reading.files import is_file, is_folder, require_inside, require_size
+from layerboard.tasks.datasets.reading.fields import numbers
+from layerboard.tasks.datasets.reading.files import (
+    is_file,
+    is_folder,
+    read_bytes,
+    require_inside,
+    require_size,
+)
 from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.reading import read_as
 
-T = TypeVar("T")
 Polygons = list[list[float]]
 RunLengths = dict[str, object]  # ``{"size": [height, width], "counts": list or text}``
 
 LONGEST_OUTLINE = 2**22  # pixels of all edges of a polygon; pycocotools takes about 80 bytes for each
+LARGEST = 2**63 - 1  # id
 _FIRST, _LAST = "0", "o"  # characters of compressed run lengths: each has five bits and a continuation bit
 _MOST_CHARACTERS = 6  # characters of one number: 30 bits, the most that pycocotools can shift
 
@@ -83,6 +90,7 @@ class CocoEntry(DatasetEntry[Regions]):
     """A dataset in the layout of COCO, and its official counts."""
 
     roles = ("objects", "masks")
+    form = "{0.folder}/{0.images_folder}/*.jpg and {0.folder}/{0.annotations}"
 
     name: str = "coco-val2017"
     folder: str = "coco"
@@ -92,10 +100,6 @@ class CocoEntry(DatasetEntry[Regions]):
     first: int = 1000  # images that are used, by ascending id; those without annotations count
     left_out: int = 0  # of these, at their end, by a protocol
     categories: int = 80  # the number of clusters
-
-    @property
-    def layout(self) -> str:
-        return f"{self.folder}/{self.images_folder}/*.jpg and {self.folder}/{self.annotations}"
 
     def read(self, data: Path) -> Regions:
         """The first images of COCO, by ascending id, that are on disk and have usable annotations."""
@@ -135,19 +139,58 @@ class CocoEntry(DatasetEntry[Regions]):
 COCO_VAL2017 = CocoEntry()
 
 
-class CocoImage(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class CocoImage:
     """An image listed in a file."""
 
-    identity: int
+    id: int
     file_name: str
-    size: tuple[int, int]  # width and height
+    width: int
+    height: int
+
+    def __post_init__(self) -> None:
+        require_inside(self.file_name, f"image {self.id}")
+        if min(self.size) < 1:
+            raise ValueError(
+                f"expected a positive width and height of image {self.id}, found {self.width} x {self.height}"
+            )
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height."""
+        return self.width, self.height
 
 
-class CocoCategory(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CocoCategory:
     """A category and its super-category ("" if not stated)."""
 
+    id: int
     name: str
-    supercategory: str
+    supercategory: str = ""
+
+
+N = TypeVar("N", CocoImage, CocoCategory)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """An annotated region as it is written."""
+
+    id: int
+    image_id: int
+    category_id: int
+    segmentation: object = None
+    iscrowd: object = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Instances:
+    """An instances file as it is written."""
+
+    images: list[CocoImage]
+    categories: list[CocoCategory]
+    annotations: list[Annotation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +200,19 @@ class CocoFile:
     path: Path
     images: tuple[CocoImage, ...]
     categories: Mapping[int, CocoCategory]
-    annotations: Mapping[int, Sequence[JsonObject]]  # by image id, including ids that are not listed
+    annotations: Mapping[int, Sequence[Annotation]]  # by image id, including ids that are not listed
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Note on the number of annotations of images that are not listed; empty if there are none."""
-        listed = {image.identity for image in self.images}
+        listed = {image.id for image in self.images}
         orphans = sum(len(each) for image, each in self.annotations.items() if image not in listed)
         note = f"{orphans:,} annotations of {self.path.name} belong to images that it does not list"
         return (note,) if orphans else ()
 
     def labels(self, image: CocoImage) -> list[int]:
-        """Category of each annotation of an image, in order; raises InputError."""
-        annotations = self.annotations.get(image.identity, ())
-        return [fields.get_integer(each, "category_id", self._where(each)) for each in annotations]
+        """Category of each annotation of an image, in order."""
+        return [each.category_id for each in self.annotations.get(image.id, ())]
 
     def load(self, image: CocoImage, path: Path, key: str) -> RegionImage:
         """An existing image and its usable regions, ``<key>/<annotation id>``; raises InputError.
@@ -179,72 +221,44 @@ class CocoFile:
         numbers) are not.
         """
         require_size(path, image.size, self.path.name)
-        regions = (self._region(each, image, key) for each in self.annotations.get(image.identity, ()))
+        regions = (self._region(each, image, key) for each in self.annotations.get(image.id, ()))
         return RegionImage(FileSample(key, str(path)), image.size, tuple(filter(None, regions)))
 
-    def _where(self, annotation: JsonObject) -> str:
-        return f"annotation {annotation.get('id')} of {self.path}"
-
-    def _region(self, annotation: JsonObject, image: CocoImage, key: str) -> CocoRegion | None:
-        where = self._where(annotation)
-        label = fields.get_integer(annotation, "category_id", where)
+    def _region(self, annotation: Annotation, image: CocoImage, key: str) -> CocoRegion | None:
+        where, label = f"annotation {annotation.id} of {self.path}", annotation.category_id
         if label not in self.categories:
             raise InputError(f"expected a category that is listed in {where}, found {label}")
-        segmentation = annotation.get("segmentation")
         shape: Polygons | RunLengths
-        if isinstance(segmentation, list):
-            shape = read_polygons(segmentation, image.size, where)
-            if not shape or (annotation.get("iscrowd", 0) != 1 and len(shape[0]) <= 4):
+        if isinstance(annotation.segmentation, list):
+            shape = read_polygons(annotation.segmentation, image.size, where)
+            if not shape or (annotation.iscrowd != 1 and len(shape[0]) <= 4):
                 return None
         else:
-            shape = read_run_lengths(segmentation, image.size, where)
-        return CocoRegion(f"{key}/{fields.get_integer(annotation, 'id', where)}", label, image.size, shape)
+            shape = read_run_lengths(annotation.segmentation, image.size, where)
+        return CocoRegion(f"{key}/{annotation.id}", label, image.size, shape)
 
 
 def read_coco_file(path: Path) -> CocoFile:
     """The images, categories and annotations in an instances file; raises InputError."""
-    content = fields.read_json(path)
-    images = _by_identity(content, "images", path, _image)
-    categories = _by_identity(content, "categories", path, _category)
-    annotations: dict[int, list[JsonObject]] = {}
-    for each in fields.get_objects(content, "annotations", str(path)):
-        image = fields.get_integer(each, "image_id", f"annotation {each.get('id')} of {path}")
-        annotations.setdefault(image, []).append(each)
-    for image in annotations.keys() & images.keys():
-        annotations[image].sort(key=lambda each: fields.get_integer(each, "id", f"an annotation of {path}"))
-    return CocoFile(path, tuple(images.values()), categories, annotations)
+    content = read_as(_Instances, path, read=read_bytes)
+    images = _by_id(content.images, "images", path)
+    annotations = defaultdict[int, list[Annotation]](list)
+    for each in sorted(content.annotations, key=lambda each: each.id):
+        annotations[each.image_id].append(each)
+    categories = _by_id(content.categories, "categories", path)
+    return CocoFile(path, tuple(images.values()), categories, dict(annotations))
 
 
-def _by_identity(
-    content: JsonObject, what: str, path: Path, read: Callable[[JsonObject, Path], tuple[int, T]]
-) -> dict[int, T]:
-    """Items of a list by ascending id; raises InputError for no item, or two with one id."""
-    items = (read(each, path) for each in fields.get_objects(content, what, str(path)))
-    listed = sorted(items, key=lambda item: item[0])
+def _by_id(items: Sequence[N], what: str, path: Path) -> dict[int, N]:
+    """Items of a list by ascending id; raises InputError for no item, two with one id, or too large ids."""
+    listed = {each.id: each for each in sorted(items, key=lambda item: item.id)}
     if not listed:
         raise InputError(f"expected {what} in {path}, found none")
-    if repeated := len(listed) - len(dict(listed)):
+    if repeated := len(items) - len(listed):
         raise InputError(f"expected {what} with different ids in {path}, found {repeated} repeated")
-    return dict(listed)
-
-
-def _image(stated: JsonObject, path: Path) -> tuple[int, CocoImage]:
-    identity = fields.get_integer(stated, "id", f"an image of {path}")
-    where = f"image {identity} of {path}"
-    size = fields.get_integer(stated, "width", where), fields.get_integer(stated, "height", where)
-    if min(size) < 1:
-        raise InputError(f"expected a positive width and height in {where}, found {size[0]} x {size[1]}")
-    name = require_inside(fields.get_text(stated, "file_name", where), where)
-    return identity, CocoImage(identity, name, size)
-
-
-def _category(stated: JsonObject, path: Path) -> tuple[int, CocoCategory]:
-    identity = fields.get_integer(stated, "id", f"a category of {path}")
-    where = f"category {identity} of {path}"
-    supercategory = stated.get("supercategory", "")
-    if not isinstance(supercategory, str):
-        raise InputError(f"expected text as supercategory in {where}, found {shortened(supercategory)}")
-    return identity, CocoCategory(fields.get_text(stated, "name", where), supercategory)
+    if large := [number for number in listed if abs(number) > LARGEST]:
+        raise InputError(f"expected ids of {what} of 64 bits in {path}, found {shortened(large[0])}")
+    return listed
 
 
 def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) -> Polygons:
@@ -255,7 +269,7 @@ def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) ->
     """
     polygons, margin = [], max(size)
     for each in value:
-        polygon = fields.numbers(each)
+        polygon = numbers(each)
         if polygon is None or len(polygon) % 2:
             raise InputError(f"expected polygons (x1 y1 x2 y2 ...) in {where}, found {shortened(each)}")
         for axis, side in enumerate(size):
@@ -278,14 +292,17 @@ def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) ->
 
 def read_run_lengths(value: object, size: tuple[int, int], where: str) -> RunLengths:
     """Compressed (text) or uncompressed (list) run lengths for (width, height); raises InputError."""
-    stated = fields.as_object(value, f"segmentation of {where}")
-    counts, shape = stated.get("counts"), [size[1], size[0]]
-    if stated.get("size") != shape:
+    if not isinstance(value, dict):
+        raise InputError(
+            f"expected polygons or run lengths as segmentation of {where}, found {shortened(value)}"
+        )
+    counts, shape = value.get("counts"), [size[1], size[0]]
+    if value.get("size") != shape:
         raise InputError(
             f"expected run lengths of size {shape} (height, width of the image) in {where}, "
-            f"found {shortened(stated.get('size'))}"
+            f"found {shortened(value.get('size'))}"
         )
-    runs = _decompressed(counts) if isinstance(counts, str) else fields.numbers(counts)
+    runs = _decompressed(counts) if isinstance(counts, str) else numbers(counts)
     if runs is None or any(run < 0 or run != int(run) for run in runs) or sum(runs) != size[0] * size[1]:
         raise InputError(
             f"expected run lengths, whole numbers from 0 on, that add up to the {size[0] * size[1]:,} pixels "

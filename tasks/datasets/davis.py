@@ -42,6 +42,10 @@ class DavisEntry(DatasetEntry[Videos]):
     """A dataset in the layout of DAVIS-2017: folders, the list of sequences, and official counts."""
 
     roles = ("videos",)
+    form = (
+        "{0.folder}/{0.subset}, {0.folder}/JPEGImages/{0.resolution}/<sequence>/*.jpg "
+        "and {0.folder}/Annotations/{0.resolution}/<sequence>/*.png"
+    )
 
     name: str = "davis-2017-val"
     folder: str = "DAVIS"
@@ -50,13 +54,6 @@ class DavisEntry(DatasetEntry[Videos]):
     sequences: int = 30
     frames: int = 1999
     objects: int = 61
-
-    @property
-    def layout(self) -> str:
-        return (
-            f"{self.folder}/{self.subset}, {self.folder}/JPEGImages/{self.resolution}/<sequence>/*.jpg "
-            f"and {self.folder}/Annotations/{self.resolution}/<sequence>/*.png"
-        )
 
     def read(self, data: Path) -> Videos:
         """The existing sequences of a DAVIS subset, sorted by name; keys are ``<sequence>/<frame>``."""

@@ -117,6 +117,7 @@ class DefectEntry(DatasetEntry[Defects]):
     """A dataset of defects in either layout, with official counts."""
 
     roles = ("defects",)
+    form = "{0.folder}/{0.layout_below}"
 
     name: str
     folder: str
@@ -125,10 +126,6 @@ class DefectEntry(DatasetEntry[Defects]):
     images: int
     layout_below: str = "NAME/{train/good,test/KIND}/*.png and NAME/ground_truth/KIND/*_mask.png"
     memory: int = MEMORY
-
-    @property
-    def layout(self) -> str:
-        return f"{self.folder}/{self.layout_below}"
 
     def read(self, data: Path) -> Defects:
         official = self.products, self.references, self.images

@@ -157,14 +157,9 @@ def _choose_column(option: str, kind: str, columns: list[str], admitted: list[st
                 f"{', '.join(sorted(admitted)) or 'no such column'}"
             )
         return chosen
-    if not columns:
+    if len(columns) != 1:
         raise InputError(
-            f"expected images with class labels in {spec.text}, found no {kind} column; choose columns with "
-            "hf:ID?image=COLUMN&label=COLUMN"
-        )
-    if len(columns) > 1:
-        raise InputError(
-            f"expected one {kind} column in {spec.text}, found {', '.join(sorted(columns))}; choose with "
-            "hf:ID?image=COLUMN&label=COLUMN"
+            f"expected one {kind} column in {spec.text}, found {', '.join(sorted(columns)) or 'none'}; "
+            "choose with hf:ID?image=COLUMN&label=COLUMN"
         )
     return columns[0]

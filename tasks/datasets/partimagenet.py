@@ -26,10 +26,11 @@ class PartImageNetEntry(DatasetEntry[Regions]):
     """
 
     roles = ("parts", "masks")
+    form = "{0.folder}/{{train,val,test}}.json and {0.folder}/{{train,val,test}}/<wnid>/*.JPEG"
 
     name: str = "partimagenet"
     folder: str = "PartImageNet"
-    splits: tuple[str, ...] = ("train", "val", "test")  # names of the partitions that are merged
+    splits = ("train", "val", "test")  # names of the partitions that are merged
     per_supercategory: int = 100  # images that are sampled from each super-category
     images: int = 24_095
     classes: int = 158
@@ -38,11 +39,6 @@ class PartImageNetEntry(DatasetEntry[Regions]):
     by_partition: bool = False
     objects: int = 80  # number of clusters of the object dataset, COCO
     parts_as_objects: bool = False  # whether parts are clustered into as many
-
-    @property
-    def layout(self) -> str:
-        splits = "{" + ",".join(self.splits) + "}"
-        return f"{self.folder}/{splits}.json and {self.folder}/{splits}/<wnid>/*.JPEG"
 
     def read(self, data: Path) -> Regions:
         """Images sampled from each super-category, with their parts; a region's label is its category.

@@ -1,6 +1,6 @@
 """Revisited Oxford and Paris: ``<folder>/gnd_<folder>.pkl`` and ``<folder>/jpg/<name>.jpg``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
 from layerboard.tasks.datasets.reading.files import file_paths, require_directory, require_inside
 from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import InputError
 from layerboard.zoo.view.geometry import Box
 
 RELEVANCE = ("easy", "hard", "junk")  # the index lists of a query
@@ -38,15 +38,12 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
     """A dataset in the layout of revisited Oxford and Paris, with official counts."""
 
     roles = ("retrieval",)
+    form = "{0.folder}/gnd_{0.folder}.pkl and {0.folder}/jpg/*.jpg"
 
     name: str
     folder: str
     database: int
     queries: int
-
-    @property
-    def layout(self) -> str:
-        return f"{self.folder}/gnd_{self.folder}.pkl and {self.folder}/jpg/*.jpg"
 
     def read(self, data: Path) -> Retrieval:
         """The existing images; missing ones are also removed from the index lists and from the queries."""
@@ -87,58 +84,53 @@ class Query(NamedTuple):
     relevance: Mapping[str, NDArray[np.int64]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """What the file says of a query."""
+
+    bbx: Box
+    easy: list[int]
+    hard: list[int]
+    junk: list[int]
+
+    def __post_init__(self) -> None:
+        left, top, right, bottom = self.bbx
+        if not (left < right and top < bottom):
+            raise ValueError(f"expected bbx (x1 y1 x2 y2) with x1 < x2 and y1 < y2, found {self.bbx}")
+
+
+@dataclass(frozen=True, slots=True)
+class _GroundTruth:
+    """The file: names of the database and of the queries, and the truth of each query."""
+
+    imlist: list[str]
+    qimlist: list[str]
+    gnd: list[_Truth]
+
+    def __post_init__(self) -> None:
+        for field, names in (("imlist", self.imlist), ("qimlist", self.qimlist)):
+            if not names or len({*names}) < len(names):
+                repeated = len(names) - len({*names})
+                raise ValueError(f"expected different image names as {field}, found {repeated} repeated")
+            for name in names:
+                require_inside(name, field)
+        if len(self.gnd) != len(self.qimlist):
+            raise ValueError(f"expected one entry of gnd for each of the {len(self.qimlist)} queries")
+        for query, truth in zip(self.qimlist, self.gnd, strict=True):
+            for field in RELEVANCE:
+                outside = [index for index in getattr(truth, field) if not 0 <= index < len(self.imlist)]
+                if outside:
+                    raise ValueError(
+                        f"expected indices below {len(self.imlist):,} (the database) as {field} of query "
+                        f"{query}, found {outside[0]}"
+                    )
+
+
 def read_ground_truth(path: Path) -> tuple[list[str], list[Query]]:
     """Database names and queries of a ground-truth pickle, checked; raises InputError."""
-    content = restricted_load(path)
-    if not isinstance(content, dict) or not {"imlist", "qimlist", "gnd"} <= set(content):
-        raise InputError(
-            f"expected a dictionary with imlist, qimlist and gnd in {path}, found another object"
-        )
-    database = _names(content["imlist"], "imlist", path)
-    names = _names(content["qimlist"], "qimlist", path)
-    truths = content["gnd"]
-    if not isinstance(truths, Sequence) or len(truths) != len(names):
-        raise InputError(f"expected one entry of gnd for each of the {len(names)} queries in {path}")
-    queries = []
-    for name, truth in zip(names, truths, strict=True):
-        where = f"query {name} of {path}"
-        if not isinstance(truth, dict) or not {"bbx", *RELEVANCE} <= set(truth):
-            raise InputError(f"expected bbx, easy, hard and junk in {where}, found {shortened(truth)}")
-        lists = {field: _indices(truth[field], len(database), f"{field} of {where}") for field in RELEVANCE}
-        queries.append(Query(name, _box(truth["bbx"], where), lists))
-    return database, queries
-
-
-def _names(value: object, field: str, path: Path) -> list[str]:
-    if not isinstance(value, Sequence) or not value or not all(isinstance(name, str) for name in value):
-        raise InputError(f"expected a list of image names as {field} in {path}, found {shortened(value)}")
-    if repeated := len(value) - len(set(value)):
-        raise InputError(f"expected different image names as {field} in {path}, found {repeated} repeated")
-    return [require_inside(name, f"{field} of {path}") for name in value]
-
-
-def _box(value: object, where: str) -> Box:
-    try:
-        left, top, right, bottom = (float(number) for number in np.asarray(value).ravel())
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"expected four numbers as bbx (x1 y1 x2 y2) in {where}, found {shortened(value)}"
-        ) from error
-    if not (left < right and top < bottom):
-        raise InputError(f"expected bbx (x1 y1 x2 y2) with x1 < x2 and y1 < y2 in {where}, found {value}")
-    return left, top, right, bottom
-
-
-def _indices(value: object, size: int, where: str) -> NDArray[np.int64]:
-    try:
-        indices = np.asarray(value).ravel()
-    except ValueError as error:
-        raise InputError(f"expected a list of indices as {where}, found {shortened(value)}") from error
-    if not indices.size:
-        return np.empty(0, np.int64)
-    if not np.issubdtype(indices.dtype, np.integer):
-        raise InputError(f"expected integer indices as {where}, found {shortened(value)}")
-    outside = indices[(indices < 0) | (indices >= size)]
-    if outside.size:
-        raise InputError(f"expected indices below {size:,} (the database) as {where}, found {outside[0]}")
-    return indices.astype(np.int64)
+    stated: _GroundTruth = restricted_load(path, _GroundTruth)
+    queries = [
+        Query(name, truth.bbx, {field: np.array(getattr(truth, field), np.int64) for field in RELEVANCE})
+        for name, truth in zip(stated.qimlist, stated.gnd, strict=True)
+    ]
+    return stated.imlist, queries

@@ -96,6 +96,10 @@ class VocEntry(SceneEntry):
         "tvmonitor",
     )
     offset = 0
+    form = (
+        "{0.folder}/ImageSets/Segmentation/{{{0.train},val}}.txt, {0.folder}/JPEGImages/*.jpg, "
+        "{0.folder}/{0.train_masks}/*.png and {0.folder}/SegmentationClass/*.png"
+    )
 
     name: str = "voc-2012-val"
     folder: str = "VOCdevkit/VOC2012"
@@ -103,13 +107,6 @@ class VocEntry(SceneEntry):
     val_images: int = 1449
     train: str = "train"  # file of the ids of training images, in ``ImageSets/Segmentation``
     train_masks: str = "SegmentationClass"  # folder of their masks
-
-    @property
-    def layout(self) -> str:
-        return (
-            f"{self.folder}/ImageSets/Segmentation/{{{self.train},val}}.txt, {self.folder}/JPEGImages/*.jpg, "
-            f"{self.folder}/{self.train_masks}/*.png and {self.folder}/SegmentationClass/*.png"
-        )
 
     def splits(self, root: Path) -> dict[str, Files]:
         lists = root / "ImageSets" / "Segmentation"
@@ -139,18 +136,15 @@ class AdeEntry(SceneEntry):
 
     classes = tuple(f"class {number}" for number in range(1, 151))  # numbered as in ``objectInfo150.txt``
     offset = 1
+    form = (
+        "{0.folder}/images/{{training,validation}}/*.jpg and "
+        "{0.folder}/annotations/{{training,validation}}/*.png"
+    )
 
     name: str = "ade20k-val"
     folder: str = "ADEChallengeData2016"
     train_images: int = 20_210
     val_images: int = 2_000
-
-    @property
-    def layout(self) -> str:
-        return (
-            f"{self.folder}/images/{{training,validation}}/*.jpg and "
-            f"{self.folder}/annotations/{{training,validation}}/*.png"
-        )
 
     def splits(self, root: Path) -> dict[str, Files]:
         splits: dict[str, Files] = {}

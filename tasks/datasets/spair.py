@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -19,12 +20,11 @@ from layerboard.tasks.datasets.base import (
     Sample,
     first_of_each,
 )
-from layerboard.tasks.datasets.reading import fields
 from layerboard.tasks.datasets.reading import files as storage
-from layerboard.tasks.datasets.reading.fields import JsonObject
 from layerboard.tasks.datasets.reading.files import is_file, require_inside
 from layerboard.tasks.datasets.spair_facts import Group, Levels, PairFacts
 from layerboard.zoo.errors import InputError, counted, shortened
+from layerboard.zoo.reading import read_as
 from layerboard.zoo.view.geometry import Box
 
 # remark wherever those numbers are compared
@@ -72,6 +72,7 @@ class SpairEntry(DatasetEntry[Keypoints]):
     """A dataset in the layout of SPair-71k, and its official counts."""
 
     roles = ("keypoints",)
+    form = "{0.folder}/PairAnnotation/{0.split}/*:<category>.json and {0.folder}/JPEGImages/<category>/*.jpg"
 
     name: str = "spair-71k-test"
     folder: str = "SPair-71k"
@@ -82,13 +83,6 @@ class SpairEntry(DatasetEntry[Keypoints]):
     groups: tuple[tuple[str, tuple[Group, ...]], ...] = tuple(facts.GROUPS.items())
     # for each difficulty field, official numbers of pairs by level; empty if unknown
     levels: tuple[tuple[str, Levels], ...] = tuple(facts.OFFICIAL_LEVELS.items())
-
-    @property
-    def layout(self) -> str:
-        return (
-            f"{self.folder}/PairAnnotation/{self.split}/*:<category>.json "
-            f"and {self.folder}/JPEGImages/<category>/*.jpg"
-        )
 
     def read(self, data: Path) -> Keypoints:
         """The existing pairs, sorted by category and file name; keys are ``<file name>:<category>``."""
@@ -119,6 +113,41 @@ class SpairEntry(DatasetEntry[Keypoints]):
 SPAIR_71K_TEST = SpairEntry()
 
 
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """The annotation of a pair, of its source (src) and its target (trg)."""
+
+    category: str
+    mirror: int
+    src_imname: str
+    src_imsize: tuple[int, int, int]
+    src_bndbox: Box
+    src_kps: list[tuple[float, float]]
+    trg_imname: str
+    trg_imsize: tuple[int, int, int]
+    trg_bndbox: Box
+    trg_kps: list[tuple[float, float]]
+    kps_ids: list[str | int] | None = None
+    viewpoint_variation: int | None = None
+    scale_variation: int | None = None
+    truncation: int | None = None
+    occlusion: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.mirror != 0:
+            raise ValueError("expected mirror to be 0: mirrored pairs are not part of the benchmark")
+        points = {"src_kps": self.src_kps, "trg_kps": self.trg_kps}
+        if empty := [name for name, listed in points.items() if not listed]:
+            raise ValueError(f"expected at least one keypoint in {empty[0]}, found none")
+        sides = {"source keypoints": self.src_kps, "kps_ids": self.kps_ids}
+        for what, listed in sides.items():
+            if listed is not None and len(listed) != len(self.trg_kps):
+                raise ValueError(
+                    f"expected as many {what} as target keypoints, found {len(listed)} and "
+                    f"{len(self.trg_kps)}"
+                )
+
+
 class _Side(NamedTuple):
     """One image of a pair; image is ``<category>/<file>``."""
 
@@ -138,8 +167,8 @@ class _PairReader:
         self.images: dict[str, tuple[int, tuple[int, int]]] = {}  # number and size
 
     def read(self, path: Path) -> KeypointPair:
-        pair, where = fields.read_json(path), str(path)
-        category = require_inside(fields.get_text(pair, "category", where), where)
+        pair, where = read_as(_Stated, path, read=storage.read_bytes), str(path)
+        category = require_inside(pair.category, where)
         # the archive has a colon before the category; file systems without colons replace it
         stem = re.fullmatch(rf"(.+)[:?_]{re.escape(category)}", path.stem)
         if stem is None:
@@ -147,36 +176,18 @@ class _PairReader:
                 f"expected a file name that ends with :{category}.json as its category, found {path}"
             )
         key = f"{stem[1]}:{category}"
-        if fields.get_integer(pair, "mirror", where) != 0:
-            raise InputError(
-                f"expected mirror to be 0 in {where}: mirrored pairs are not part of the benchmark"
-            )
-        source, target = (_read_side(pair, side, category, where) for side in ("src", "trg"))
-        if len(source.points) != len(target.points):
-            raise InputError(
-                f"expected as many source as target keypoints in {where}, "
-                f"found {len(source.points)} and {len(target.points)}"
-            )
-        hard = facts.read_pair_facts(pair, self._mistakable(pair, category, target, where), where)
+        source, target = (_side(pair, side, where) for side in ("src", "trg"))
+        hard = facts.pair_facts(pair, self._mistakable(pair, target, where), where)
         first, second = (self._number(side, key, where) for side in (source, target))
         places = (source.size, target.size, target.box, source.points, target.points)
         turn = self._notes.turn(source.image, target.image)
         return KeypointPair(key, category, first, second, *places, hard, turn)
 
-    def _mistakable(
-        self, pair: JsonObject, category: str, target: _Side, where: str
-    ) -> tuple[bool, ...] | None:
+    def _mistakable(self, pair: _Stated, target: _Side, where: str) -> tuple[bool, ...] | None:
         """Whether each keypoint has an interchangeable one in the target image; None if unknown."""
-        ids, groups = None, self._groups.get(category, ())
-        if "kps_ids" in pair:
-            values = fields.get_list(pair, "kps_ids", where)
-            ids = [facts.keypoint_id(value, f"kps_ids of {where}") for value in values]
-            if len(ids) != len(target.points):
-                raise InputError(
-                    f"expected as many kps_ids as keypoints in {where}, found {len(ids)} and "
-                    f"{len(target.points)}"
-                )
-        if not groups:
+        stated = pair.kps_ids
+        ids = None if stated is None else [facts.keypoint_id(each, f"kps_ids of {where}") for each in stated]
+        if not (groups := self._groups.get(pair.category, ())):
             return (False,) * len(target.points)
         if ids is None or (visible := self._notes.shown(target.image)) is None:
             return None
@@ -199,28 +210,19 @@ class _PairReader:
         return number
 
 
-def _read_side(pair: JsonObject, side: str, category: str, where: str) -> _Side:
-    name = require_inside(fields.get_text(pair, f"{side}_imname", where), where)
-    width, height, _ = fields.get_numbers(pair, f"{side}_imsize", 3, where)
-    left, top, right, bottom = fields.get_numbers(pair, f"{side}_bndbox", 4, where)
-    if not (left < right and top < bottom):
+def _side(pair: _Stated, side: str, where: str) -> _Side:
+    """The source (src) or the target (trg) of a pair; raises InputError."""
+    facts = ("imname", "imsize", "bndbox", "kps")
+    name, (*size, _), box, points = (getattr(pair, f"{side}_{fact}") for fact in facts)
+    left, top, right, bottom = box
+    if not (left < right < inf and top < bottom < inf):
         raise InputError(f"expected {side}_bndbox (x1 y1 x2 y2) with x1 < x2 and y1 < y2 in {where}")
-    size = int(width), int(height)
-    values = fields.get_list(pair, f"{side}_kps", where)
-    points = [_point(value, size, f"{side}_kps of {where}") for value in values]
-    if not points:
-        raise InputError(f"expected at least one keypoint in {side}_kps of {where}, found none")
-    return _Side(f"{category}/{name}", size, (left, top, right, bottom), np.array(points, np.float64))
-
-
-def _point(value: object, size: tuple[int, int], where: str) -> list[float]:
-    point = fields.numbers(value)
-    if point is None or len(point) != 2:
-        raise InputError(f"expected keypoints (x, y) as {where}, found {shortened(value)}")
     margin = max(size)  # official keypoints may be outside the image, but by less than its longer side
-    if not all(-margin <= x <= side + margin for x, side in zip(point, size, strict=True)):
-        raise InputError(
-            f"expected keypoints on an image of {size[0]} x {size[1]} pixels as {where}, found "
-            f"{shortened(value)}"
-        )
-    return point
+    for point in points:
+        if not all(-margin <= x <= edge + margin for x, edge in zip(point, size, strict=True)):
+            raise InputError(
+                f"expected keypoints on an image of {size[0]} x {size[1]} pixels as {side}_kps of {where}, "
+                f"found {shortened(point)}"
+            )
+    image = f"{pair.category}/{require_inside(name, where)}"
+    return _Side(image, (size[0], size[1]), box, np.array(points, np.float64))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layerboard.tasks.datasets.base import LevelCounts
-from layerboard.tasks.datasets.reading.fields import JsonObject, as_object, get_integer, read_json
-from layerboard.tasks.datasets.reading.files import is_file
+from layerboard.tasks.datasets.reading.files import is_file, read_bytes
 from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.reading import read_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,11 @@ def geometry_aware(groups: Sequence[Group], shared: Collection[int], target: Col
     return sorted(point for point in shared if any(point in group for group in several))
 
 
-def read_pair_facts(fields: JsonObject, mistakable: tuple[bool, ...] | None, where: str) -> PairFacts | None:
-    """Difficulty of a pair; None if a field of `LEVELS` is missing; raises InputError."""
-    if any(name not in fields for name in LEVELS):
+def pair_facts(stated: object, mistakable: tuple[bool, ...] | None, where: str) -> PairFacts | None:
+    """Difficulty of a pair; None if one of its `LEVELS` is not stated; raises InputError."""
+    levels = [level for name in LEVELS if (level := getattr(stated, name)) is not None]
+    if len(levels) < len(LEVELS):
         return None
-    levels = [get_integer(fields, name, where) for name in LEVELS]
     for (name, known), level in zip(LEVELS.items(), levels, strict=True):
         if level not in range(known):
             raise InputError(f"expected {name} of 0 to {known - 1} in {where}, found {level}")
@@ -120,33 +120,41 @@ def level_counts(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _ImageNote:
+    """The annotation of an image: its visible keypoints by id, and its viewpoint."""
+
+    kps: dict[str, object]
+    azimuth_id: object = None
+
+
 class ImageNotes:
     """Optional annotations ``<category>/<image>.json`` of images in a folder, each read once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._read: dict[str, JsonObject | None] = {}
+        self._read: dict[str, _ImageNote | None] = {}
 
     def shown(self, image: str) -> frozenset[int] | None:
         """Ids of the keypoints in an image; None without its annotation; raises InputError."""
-        fields, where = self._fields(image), f"kps of {self._path(image)}"
-        if fields is None:
+        note, where = self._note(image), f"kps of {self._path(image)}"
+        if note is None:
             return None
-        points = as_object(fields.get("kps"), where)
-        return frozenset(keypoint_id(name, where) for name, point in points.items() if point is not None)
+        return frozenset(keypoint_id(name, where) for name, point in note.kps.items() if point is not None)
 
     def turn(self, first: str, second: str) -> int | None:
         """Eighths of a turn between two viewpoints, 0 to 4; None if one is not among the eight."""
-        source, target = ((self._fields(image) or {}).get("azimuth_id") for image in (first, second))
+        notes = (self._note(image) for image in (first, second))
+        source, target = (note and note.azimuth_id for note in notes)
         if type(source) is not int or type(target) is not int or not {source, target} <= {*range(8)}:
             return None
         apart = abs(source - target)
         return min(apart, 8 - apart)
 
-    def _fields(self, image: str) -> JsonObject | None:
+    def _note(self, image: str) -> _ImageNote | None:
         if image not in self._read:
             path = self._path(image)
-            self._read[image] = read_json(path) if is_file(path) else None
+            self._read[image] = read_as(_ImageNote, path, read=read_bytes) if is_file(path) else None
         return self._read[image]
 
     def _path(self, image: str) -> Path:

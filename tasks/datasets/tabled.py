@@ -14,15 +14,13 @@ from layerboard.zoo.errors import InputError
 class TabledEntry(DatasetEntry[Targets]):
     """A folder of images, and a table of the values to predict."""
 
+    form = "{0.folder}/images/* and {0.folder}/{0.table}"
+
     name: str
     table: str  # file in the folder
     images: int  # official number
     roles: tuple[str, ...]  # ``numbers``, or ``labels`` if the table has several an image
     folder: str = "targets"
-
-    @property
-    def layout(self) -> str:
-        return f"{self.folder}/images/* and {self.folder}/{self.table}"
 
     def read(self, data: Path) -> Targets:
         root = self.root(data)

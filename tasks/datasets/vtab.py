@@ -23,6 +23,7 @@ class VtabEntry(DatasetEntry[Classification]):
     """A dataset of VTAB-1k; a class may lack training images, and is counted all the same."""
 
     roles = ("classification",)
+    form = f"{{0.folder}}/{TRAIN}, {{0.folder}}/{TEST} and the images that they list"
 
     name: str
     folder: str
@@ -31,10 +32,6 @@ class VtabEntry(DatasetEntry[Classification]):
     group: str
     train: int = 1000  # images of both lists for training
     source: str = "hf:XiN0919/VTAB-1k, whose vtab-1k.zip is to be unpacked"
-
-    @property
-    def layout(self) -> str:
-        return f"{self.folder}/{TRAIN}, {self.folder}/{TEST} and the images that they list"
 
     def read(self, data: Path) -> Classification:
         """The existing images of both lists; keys are their paths, classes their numbers."""

@@ -6,19 +6,20 @@ import pickle
 import pickletools
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from layerboard.tasks.datasets.reading.files import read_bytes, stamp
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import shortened
+from layerboard.zoo.reading import read_as, require_modest
 
 # the revisited ground truths have less than a million bytes, some 10,000 values, and 4 levels of containers
 LARGEST = 2**22  # bytes of a pickle, and of the arrays that it builds
 MOST_VALUES = 1_000_000  # each counted as often as it occurs
-DEEPEST = 32  # levels of nested containers
+MOST_SIDES = 32  # of an array
 
 
 class _Dtype:
@@ -70,9 +71,9 @@ class _Unpickler(pickle._Unpickler):
     for _code in (pickle.EMPTY_SET, pickle.ADDITEMS, pickle.FROZENSET, pickle.LONG4):
         del dispatch[_code[0]]
 
-    def __init__(self, content: bytes, path: Path) -> None:
+    def __init__(self, content: bytes) -> None:
         super().__init__(io.BytesIO(content), encoding="latin1")
-        self._path, self._room = path, LARGEST
+        self._room = LARGEST
         self._known: dict[str, object] = {
             "numpy.ndarray": None,  # which nothing calls: a list would be copied again and again
             "numpy.dtype": _Dtype,
@@ -95,59 +96,50 @@ class _Unpickler(pickle._Unpickler):
         """Values of an array, of no objects, from its bytes."""
         content = self._counted(data)
         flat = np.frombuffer(content, np.dtype(dtype.order + dtype.name)) if content else np.empty(0)
-        if len(shape) > DEEPEST or flat.size != math.prod(shape):
+        if len(shape) > MOST_SIDES or flat.size != math.prod(shape):
             raise pickle.UnpicklingError(f"an array of another shape with {flat.size:,} values")
         return _Array(flat.tolist())
 
     def find_class(self, module: str, name: str, /) -> object:
         full = f"{module}.{name}".replace("numpy._core.", "numpy.core.").replace("__builtin__.", "builtins.")
         if full not in self._known:
-            raise InputError(
-                f"expected only plain containers and numpy arrays in {self._path}, found the global "
-                f"{module}.{name}, which was not executed; do not trust this file, fetch the official one"
-            )
+            said = f"found the global {module}.{name}, which was not executed; do not trust this file"
+            raise pickle.UnpicklingError(said)
         return self._known[full]
 
 
-def _require_limits(value: object) -> None:
-    """Raise UnpicklingError for a value that takes forever to print, contains itself, or is a long number.
+def _inner(value: Any) -> Iterable[Any]:  # noqa: ANN401  # whatever a pickle holds
+    """What a container holds; raises UnpicklingError for a number that takes forever to print."""
+    if isinstance(value, int) and value.bit_length() > 64:
+        raise pickle.UnpicklingError("a number of more than 64 bits")
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _unpickled(content: bytes) -> object:
+    """What a pickle says; raises ValueError for one that is damaged, or may take forever.
 
     A list that contains another list twice, which contains another one twice, ..., fits into a hundred bytes.
     """
-    level, values = [value], 1
-    for _ in range(DEEPEST):
-        if any(isinstance(each, int) and each.bit_length() > 64 for each in level):
-            raise pickle.UnpicklingError("a number of more than 64 bits")
-        containers = [each for each in level if isinstance(each, list | tuple | dict)]
-        values += sum(map(len, containers))
-        if values > MOST_VALUES:
-            raise pickle.UnpicklingError(f"more than {MOST_VALUES:,} values")
-        level = [item for each in containers for item in (each.values() if isinstance(each, dict) else each)]
-    if level:
-        raise pickle.UnpicklingError(f"more than {DEEPEST} containers within each other")
+    try:
+        deque(pickletools.genops(content), maxlen=0)  # whole, with all bytes that it says it has
+        value = _Unpickler(content).load()
+        require_modest([value], _inner, MOST_VALUES)
+    except Exception as error:  # an invalid pickle can fail in many ways
+        raise ValueError(shortened(str(error))) from error
+    return value
 
 
-def restricted_load(path: Path) -> object:
-    """The object in a pickle of lists, dictionaries, numbers, text and numpy arrays; raises InputError.
+def _read(path: Path) -> bytes:
+    if (size := stamp(path)[0]) > LARGEST:
+        raise ValueError(f"it has {size:,} bytes, of at most {LARGEST:,}")
+    return read_bytes(path)
+
+
+def restricted_load(path: Path, kind: type[Any] = object) -> Any:  # noqa: ANN401  # a ``kind``
+    """The ``kind`` in a pickle of lists, dictionaries, numbers, text and numpy arrays; raises InputError.
 
     Arrays, of numbers or text, are lists of their values in order, whatever their shape.
     """
-    try:
-        if (size := stamp(path)[0]) > LARGEST:
-            raise InputError(
-                f"expected a pickle of at most {LARGEST:,} bytes at {path}, found {size:,}; "
-                "fetch the official one"
-            )
-        content = read_bytes(path)
-        deque(pickletools.genops(content), maxlen=0)  # whole, with all bytes that it says it has
-        value = _Unpickler(content, path).load()
-        _require_limits(value)
-        return value
-    except InputError:
-        raise
-    except OSError as error:
-        raise InputError(f"expected a pickle at {path}: {error.strerror}") from error
-    except Exception as error:  # an invalid pickle can fail in many ways
-        raise InputError(
-            f"expected a pickle in {path}, which is damaged ({shortened(str(error))}); fetch it again"
-        ) from error
+    return read_as(kind, path, "fetch the official one", _read, _unpickled, "a pickle")

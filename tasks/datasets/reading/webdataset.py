@@ -1,6 +1,6 @@
-"""Shards of WebDataset, .tar files, which the builder of ``datasets`` reads, kept as a folder with a table.
+"""Shards of WebDataset, .tar files, kept as a folder with a table.
 
-Files of one name up to the first dot, side by side in a shard, are one sample: ``00012.jpg`` and its class in
+Files of one name up to the first dot in a shard are one sample: ``00012.jpg`` and its class in
 ``00012.cls``, ``00012.label.txt``, ``00012.json`` or ``00012.txt``.
 """
 
@@ -9,11 +9,13 @@ import re
 import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from glob import escape, glob
+from glob import glob
 from hashlib import blake2b
+from io import BytesIO
 from os.path import commonprefix
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NamedTuple
+from shutil import copyfileobj
+from typing import IO, Any, Literal, NamedTuple
 
 from layerboard.tasks.datasets.reading.door import label_text, labels_text
 from layerboard.tasks.datasets.reading.fields import is_number
@@ -36,11 +38,10 @@ NAMED = (
     *("class_id", "label_id", "category_id", "target", "labels", "classes"),
 )
 MOST_FACTS = 2**20  # bytes of such a field
-MOST_FILE = 2**30  # bytes of any other file; the builder holds those of one sample in memory
-MOST_FIELDS = 100  # kinds of files in a shard; the builder gives each sample all of them
-COMPRESSED = (".bz2", ".gz", ".lz4", ".xz", ".zst")  # endings of files that the builder unpacks in memory
+COMPRESSED = (".bz2", ".gz", ".lz4", ".xz", ".zst")  # endings of files that would have to be unpacked, too
 MOST_SHARDS = 100_000
 BLOCK, PADDING = 512, 10_240  # bytes of a header, and of the zeros after the last file at most
+_SAMPLE = re.compile(r"((?:.*/)?[^./]+)\.([^/]*)", re.DOTALL)  # name of a sample, and field
 _BRACES = re.compile(r"\{(?:(\d+)\.\.(\d+)|([^{}]*,[^{}]*))\}")
 
 
@@ -111,12 +112,12 @@ def tars_below(folder: Path) -> list[Path]:
 
 
 class TarShard(NamedTuple):
-    """A .tar file, and what its headers say of its files, except hidden ones."""
+    """A shard, and what it has beside folders and hidden files."""
 
     path: Path
     split: str  # said by its name or folder; "" for none
     names: frozenset[str]  # of files with an ending, which alone belong to samples
-    fields: tuple[str, ...]  # what follows the first dot of names, sorted
+    images: Mapping[str, str]  # of the samples that have one
     size: int  # bytes of all files
 
 
@@ -125,8 +126,8 @@ def read_shards(paths: Sequence[Path], name: str, place: Path) -> Path:
 
     It is known by the paths, sizes and times of change of the shards. What a sample says of its image becomes
     a row of a table ``metadata.jsonl``; if all names of the shards say a split, the images are in a folder of
-    it. Raises InputError for a shard that is missing, that the builder would read in part, or that is not
-    safe to write, and ``tarfile.TarError``, OSError and ValueError for a damaged one.
+    it. Raises InputError for a shard that is missing or not safe to write, and ``tarfile.TarError``, OSError
+    and ValueError for a damaged one.
     """
     if missing := next((path for path in paths if not path.is_file()), None):
         raise MissingDataError(f"expected the file {missing}, which does not exist")
@@ -157,46 +158,37 @@ def _splits(paths: Sequence[Path]) -> list[str]:
 
 
 def _shard(path: Path, split: str) -> TarShard:
-    """A shard whose samples the builder reads one by one and in full; raises InputError for any other."""
-    from datasets.packaged_modules.webdataset.webdataset import base_plus_ext
-
-    names, fields, whole = set[str](), set[str](), 0
-    images, sample = dict[str, str](), ""  # the image of each sample so far, "" for none
-    for name, size in _files(path):
-        whole += size
+    """A shard, from the headers of its files; raises InputError for one that is not safe to write."""
+    names, images, whole = set[str](), dict[str, str](), 0
+    for name, member, _ in _files(path):
+        whole += member.size
         require_likely_size(path, len(names) + 1, whole)
-        key, field = base_plus_ext(name)
-        if key is None:
+        if (parts := _SAMPLE.fullmatch(name)) is None:
             continue
+        key, field = parts.groups()
         if name in names:
             raise InputError(f"expected each file once in {path}, found {name!r} twice; pack it again")
-        if size > (MOST_FACTS if _kind(field) else MOST_FILE) or name.lower().endswith(COMPRESSED):
-            raise InputError(f"expected images and short texts in {path}, found {name} of {size:,} bytes")
-        if key != sample and key in images:
+        if (_kind(field) and member.size > MOST_FACTS) or name.lower().endswith(COMPRESSED):
             raise InputError(
-                f"expected the files of a sample side by side in {path}, found {name} apart from the others; "
-                "pack it again with `tar --sort=name`"
+                f"expected images and short texts in {path}, found {name} of {member.size:,} bytes"
             )
-        sample, image = key, name if name.lower().endswith(endings()) else ""
         names.add(name)
-        fields.add(field)
-        if (image and images.get(key)) or len(fields) > MOST_FIELDS:
+        if name.lower().endswith(endings()) and images.setdefault(key, name) != name:
             raise InputError(
-                f"expected one image a sample in {path}, found {images.get(key) or 'many'} and {name}; a "
-                "sample is named by what is before the first dot, so take a dot within a name out, or unpack "
-                "the file and name its folder"
+                f"expected one image a sample in {path}, found {images[key]} and {name}; a sample is named "
+                "by what is before the first dot, so take a dot within a name out, or unpack the file and "
+                "name its folder"
             )
-        images[key] = images.get(key) or image
-    if not any(images.values()):
+    if not images:
         there = some(sorted(names)) or "no file"
         raise InputError(f"expected images in {path}, found {there}; give another archive or a folder")
-    return TarShard(path, split, frozenset(names), tuple(sorted(fields)), whole)
+    return TarShard(path, split, frozenset(names), images, whole)
 
 
-def _files(path: Path) -> Iterator[tuple[str, int]]:
-    """Name and bytes of each file in a .tar that is not hidden, in order, from headers alone.
+def _files(path: Path) -> Iterator[tuple[str, tarfile.TarInfo, tarfile.TarFile]]:
+    """Name and header of each file in a .tar that is not hidden, in order, and the .tar.
 
-    Raises InputError for links and unsafe names, and ``tarfile.ReadError`` where ``datasets`` would end
+    Raises InputError for links and unsafe names, and ``tarfile.ReadError`` where ``tarfile`` would end
     without an error.
     """
     with path.open("rb") as file, tarfile.open(fileobj=file, mode="r:") as archive:
@@ -207,9 +199,9 @@ def _files(path: Path) -> Iterator[tuple[str, int]]:
             if not member.isdir() and not is_hidden(name):
                 if not member.isreg():
                     raise no_file(path, name)
-                yield name, member.size
+                yield name, member, archive
         file.seek(archive.offset)
-        if file.read(BLOCK) != bytes(BLOCK):  # tarfile ends without an error at a header that it cannot read
+        if file.read(BLOCK) != bytes(BLOCK):  # a header that tarfile cannot read
             raise tarfile.ReadError(f"{path.name} is damaged or cut off after {count:,} files")
         if file.read(PADDING).strip(b"\0"):
             raise tarfile.ReadError(f"another archive follows in {path.name}")
@@ -238,46 +230,26 @@ def _write(shards: Sequence[TarShard], root: Path) -> None:
 
 def _rows(shard: TarShard, root: Path, folder: PurePosixPath) -> Iterator[dict[str, object]]:
     """Write the files of a shard into a folder below a root, and yield the row of each image that has one."""
-    unread = {*shard.names}
-    for key, contents in _samples(shard, root.parent):
-        names = {field: str(PurePosixPath(f"{key}.{field}")) for field in contents}
-        unread -= {*names.values()}
-        image = next((name for name in names.values() if name.lower().endswith(endings())), "")
-        facts = {field: contents[field] for field in sorted(names) if image and _kind(field)}
-        for field, name in names.items():
-            if field not in facts and not is_hidden(name):
-                target = root / folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("xb") as file:
-                    file.write(contents[field])
-        if facts:
-            yield {**_row(facts, key, shard.path), FILE_COLUMNS[0]: str(folder / image)}
-    if unread:
-        raise InputError(f"{some(sorted(unread))} in {shard.path} cannot be read; give other names")
+    facts = defaultdict[str, dict[str, tarfile.TarInfo]](dict)
+    for name, member, archive in _files(shard.path):
+        if (parts := _SAMPLE.fullmatch(name)) is None:
+            continue
+        if parts[1] in shard.images and _kind(parts[2]):
+            facts[parts[1]][parts[2]] = member
+            continue
+        target = root / folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as file:
+            copyfileobj(_content(archive, member), file)
+    with tarfile.open(shard.path, "r:") as archive:
+        for key, fields in facts.items():
+            said = {field: _content(archive, fields[field]).read() for field in sorted(fields)}
+            row = _row(said, key, shard.path)
+            yield {**row, FILE_COLUMNS[0]: str(folder / shard.images[key])}
 
 
-def _samples(shard: TarShard, cache: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
-    """Key and fields of each sample, of which one is in memory; the builder has a lock below ``cache``."""
-    import datasets
-    from datasets.packaged_modules.webdataset.webdataset import WebDataset
-
-    class Undecoded(WebDataset):  # type: ignore[misc]  # datasets has no types
-        """The builder without decoders, which would load tensors of torch and refuse a class in words."""
-
-        DECODERS: Mapping[str, Any] = {}
-
-    texts = {name: datasets.Value("string") for name in ("__key__", "__url__")}
-    builder = Undecoded(
-        cache_dir=str(cache / "builder"),
-        # without these it would know the kinds of files of the first five samples alone
-        features=datasets.Features({**texts, **dict.fromkeys(shard.fields, datasets.Value("binary"))}),
-        data_files={"all": [escape(str(shard.path.absolute()))]},
-    )
-    for sample in builder.as_streaming_dataset("all"):
-        yield (
-            str(sample["__key__"]),
-            {name: sample[name] for name in shard.fields if sample[name] is not None},
-        )
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    return archive.extractfile(member) or BytesIO()
 
 
 def _kind(field: str) -> Literal["class", "object", "text", ""]:

@@ -1,7 +1,6 @@
 """Probes of single tokens: raw pixels that show the class in one patch, and what is kept of grids."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from layerboard.tasks.analyses.token_probes import TokenProbes, kept_cells
 from layerboard.tasks.framework.base import Group, Measurements
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
-from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.spec import Layer
 from tests.tasks.framework.test_sources import VIEW, classification, probed, sources
 
@@ -84,14 +82,13 @@ def test_images_are_tested_by_probes_that_did_not_see_them() -> None:
 
 
 def test_an_image_that_cannot_be_read_is_left_out() -> None:
+    assert measured({Layer(1): pixels()})[Layer(1)][0]["tokens"].dtype == np.float16
     whole = tuple(range(len(TRAIN)))
     lost = whole[5]
     outcome = TASK.findings(measured({Layer(1): pixels()}, [one for one in whole if one != lost])).outcomes[0]
     assert outcome.outcome.items is not None
     assert WHERE.probe.samples[lost].key not in outcome.outcome.items.keys
     assert outcome.outcome.scores
-    with pytest.raises(UnreadableImageError):
-        TASK.findings(measured({Layer(1): pixels()}, []))
 
 
 def test_too_few_images_and_features_that_are_not_finite_are_reasons() -> None:
@@ -118,13 +115,3 @@ def test_a_large_grid_is_probed_at_an_even_sub_grid() -> None:
     assert cells[:7].tolist() == [[0, column] for column in (0, 2, 4, 6, 9, 11, 13)]
     assert cells[-1].tolist() == [13, 13]
     assert len(kept_cells(3, 40)) == 3 * 7
-
-
-def test_half_precision_on_disk_and_the_fingerprint_follows_the_labels() -> None:
-    tokens = measured({Layer(1): pixels()})[Layer(1)][0]["tokens"]
-    assert tokens.dtype == np.float16
-    assert TokenProbes(PROBED, config_of(STANDARD, "fewshot")).fingerprint == TASK.fingerprint
-    assert (
-        TokenProbes(replace(PROBED, labels=np.roll(LABELS, 1)), config_of(STANDARD, "fewshot")).fingerprint
-        != TASK.fingerprint
-    )

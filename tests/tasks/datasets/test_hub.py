@@ -105,26 +105,31 @@ def test_columns_and_splits_by_choice(tmp_path: Path) -> None:
         read_hub_dataset(spec.replace("train=other", "train=no"))
 
 
-def test_not_images(tmp_path: Path) -> None:
-    text = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [0, 1]})
-    with pytest.raises(InputError, match=r"expected images with class labels .* found no image column"):
-        read_hub_dataset(save(tmp_path / "text", train=text, test=text))
-    bare = table([0, 1]).remove_columns("label")
-    with pytest.raises(InputError, match=r"found no ClassLabel column"):
-        read_hub_dataset(save(tmp_path / "bare", train=bare, test=bare))
+BARE = table([0, 1]).remove_columns("label")
+TEXT = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [0, 1]})
 
 
-def test_rows_without_label(tmp_path: Path) -> None:
-    spec = save(tmp_path / "set", train=table([0, 1]), test=table([-1, -1]))
-    with pytest.raises(
-        InputError, match=r"a class in the rows of split test of .*, in the column label, found"
-    ):
-        read_hub_dataset(spec)
-
-
-def test_class_only_in_queries(tmp_path: Path) -> None:
-    spec = save(tmp_path / "set", train=table([0, 0]), test=table([1, 0]))
-    with pytest.raises(InputError, match=r"split test, to be among those of train, found ant there only"):
+@pytest.mark.parametrize(
+    ("splits", "words"),
+    [
+        ({"train": TEXT, "test": TEXT}, r"expected one image column in .*, found none; choose"),
+        (
+            dict.fromkeys(("train", "test"), table([0, 1]).remove_columns("label")),
+            "expected one ClassLabel column in .*, found none; choose",
+        ),
+        (
+            {"train": table([0, 1]), "test": table([-1, -1])},
+            r"a class in the rows of split test of .*, in the column label, found",
+        ),
+        (
+            {"train": table([0, 0]), "test": table([1, 0])},
+            r"split test, to be among those of train, found ant there only",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, splits: dict[str, datasets.Dataset], words: str) -> None:
+    spec = save(tmp_path / "set", **splits)
+    with pytest.raises(InputError, match=words):
         read_hub_dataset(spec)
 
 

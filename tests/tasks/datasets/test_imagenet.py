@@ -2,6 +2,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from layerboard.tasks.datasets.classes import ProbeSubset
 from layerboard.tasks.datasets.imagenet import IMAGENET_50, ImageNetEntry
@@ -29,29 +30,26 @@ def test_list_of_imagenet_50() -> None:
     assert list(classes) == sorted(classes)
 
 
-def test_probe_of_all_classes_has_no_note(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("probe", "indices", "note"),
+    [
+        (MINI.probe, [0, 1, 4, 5, 8, 9], ""),
+        (ProbeSubset(("n00000003", "n00000001"), 3), [0, 1, 2, 8, 9, 10], ""),
+        (
+            ProbeSubset(("n00000003", "n09999999"), 2),
+            [0, 1, 4, 5],
+            "1 of the 2 classes of the probe subset are missing: the first 2 classes",
+        ),
+    ],
+)
+def test_probes_are_the_first_images_of_their_classes(
+    tmp_path: Path, probe: ProbeSubset, indices: list[int], note: str
+) -> None:
     write_fake_imagenet(tmp_path)
-    dataset = MINI.read(tmp_path)
-    indices, coverage = probe_subset(dataset, MINI.probe)
-    assert indices.tolist() == [0, 1, 4, 5, 8, 9]
-    assert dataset.train.labels[indices].tolist() == [0, 0, 1, 1, 2, 2]
-    assert not coverage.partial
-
-
-def test_probe_of_listed_classes(tmp_path: Path) -> None:
-    write_fake_imagenet(tmp_path)
-    indices, coverage = probe_subset(MINI.read(tmp_path), ProbeSubset(("n00000003", "n00000001"), 3))
-    assert indices.tolist() == [0, 1, 2, 8, 9, 10]
-    assert not coverage.partial
-
-
-def test_probe_replaces_missing_classes_and_says_so(tmp_path: Path) -> None:
-    write_fake_imagenet(tmp_path)
-    dataset = MINI.read(tmp_path)
-    indices, coverage = probe_subset(dataset, ProbeSubset(("n00000003", "n09999999"), 2))
-    assert dataset.train.labels[indices].tolist() == [0, 0, 1, 1]
-    assert coverage.partial
-    assert "1 of the 2 classes of the probe subset are missing: the first 2 classes" in str(coverage)
+    found, coverage = probe_subset(MINI.read(tmp_path), probe)
+    assert found.tolist() == indices
+    assert coverage.partial == bool(note)
+    assert note in str(coverage)
 
 
 def test_keys_are_sorted_for_names_that_begin_alike(tmp_path: Path) -> None:

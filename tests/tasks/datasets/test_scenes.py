@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from layerboard.tasks.datasets.scenes import VOC_2012_AUG, AdeEntry, VocEntry, read_classes
+from layerboard.tasks.datasets.scenes import AdeEntry, VocEntry, read_classes
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from tests.fakes import write_fake_ade, write_fake_voc
 from workshop.render.masks import write_mask
@@ -20,13 +20,6 @@ def test_voc(tmp_path: Path) -> None:
     assert {scene.size for scene in (*data.train, *data.val)} == {(48, 40)}
     assert len(data.classes) == len(VocEntry.classes) == 21
     assert set(np.unique(read_classes(data, data.train[1]))) == {0, 2, 255}
-
-
-def test_voc_with_augmented_masks(tmp_path: Path) -> None:
-    write_fake_voc(tmp_path, augmented=True)
-    data = VOC_2012_AUG.read(tmp_path)
-    assert {scene.mask.parent.name for scene in data.train} == {"SegmentationClassAug"}
-    assert {scene.mask.parent.name for scene in data.val} == {"SegmentationClass"}
 
 
 def test_ade20k(tmp_path: Path) -> None:

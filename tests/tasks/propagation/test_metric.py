@@ -94,12 +94,6 @@ def test_labels_stay_a_mixture_and_lengths_do_not_matter():
         torch.testing.assert_close(two.step(frame / 3), soft)
 
 
-def test_half_precision_is_measured_in_float32():
-    features, labels = video(5, 2, 4, 4, 8, dtype=torch.float32)
-    propagator = LayerPropagation(features[0].bfloat16(), labels, HEARD)
-    assert propagator.step(features[1].bfloat16()).dtype == torch.float32
-
-
 @pytest.mark.parametrize("radius", [0.5, 1, 1.5, 3, 12])
 def test_a_circle_equals_dense_affinities(radius):
     check(*video(3, 5, 9, 13, 6), n_last_frames=2, topk=4, radius=radius, temperature=0.2, circle=True)

@@ -31,7 +31,7 @@ from tests.fakes import write_fake_davis
 from tests.tasks import passes
 from tests.tasks.propagation.test_j_and_f import obvious_f
 from tests.tasks.propagation.test_metric import Obvious
-from tests.tasks.standard import LayerPropagation, heard_by
+from tests.tasks.standard import heard_by
 from workshop.render.masks import write_mask
 
 RULE = config_of(STANDARD, "davis")
@@ -172,32 +172,6 @@ def test_open_settings_are_scored_as_each_alone_would_be(davis: Videos, rule: Pr
     assert (found["J&F lowest"], found["J&F highest"]) == (min(each), max(each))
     assert found["J&F lowest"] < found["J&F highest"]
     assert "J&F lowest" not in alone[0]
-
-
-def whole_video(video: Video, grids: Tensor, rule: PropagationConfig) -> tuple[NDArray[np.float64], ...]:
-    """J and F of a video that is propagated at once and scored at the end."""
-    masks = [read_mask(path) for path in video.masks]
-    labels = seed_labels(masks[0], grid_size(video), keep_vanished=rule.keep_vanished)
-    propagator = LayerPropagation(grids[0], labels.to(grids), rule)
-    nothing = np.zeros_like(masks[0])
-    predictions = [nothing, *(decode(propagator.step(grid), video.size, 8) for grid in grids[1:-1]), nothing]
-    scores = score_video(predictions, masks)
-    return scores.j, scores.f
-
-
-@pytest.mark.parametrize("batch", [1, 3, 64])
-def test_batches_and_other_layers_do_not_matter(davis: Videos, batch: int) -> None:
-    task = PropagationTask(davis, SHORT)
-    video = davis.videos[1]
-    layers = {Layer(index): random_grids(video, index).float() for index in (1, 2)}
-    layers[Layer(2, "final")] = layers[Layer(2)] * 3
-    found = measured(task, 1, layers, batch)
-    for layer, grids in layers.items():
-        j, f = whole_video(video, grids, SHORT)
-        np.testing.assert_array_equal(found[layer]["J"], j)
-        np.testing.assert_array_equal(found[layer]["F"], f)
-    np.testing.assert_array_equal(found[Layer(2)]["J"], found[Layer(2, "final")]["J"])
-    assert not (found[Layer(2)]["J"] == found[Layer(1)]["J"]).all()
 
 
 def test_a_batch_longer_than_the_kept_annotations(tmp_path: Path) -> None:
@@ -353,9 +327,6 @@ def test_every_video_is_a_group_in_order(davis: Videos) -> None:
     assert source.groups_per_shard == 1
     assert RULE.view == VIEW
     assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
-    assert config_of(STANDARD, "davis") == PropagationConfig(
-        7, 5, 12, False, 0.1, True, False, "patches", WholeFrame(480), None, ()
-    )
 
 
 def obvious_areas(mask: NDArray[np.uint8], grid: tuple[int, int], channels: int) -> Tensor:

@@ -5,18 +5,9 @@ import pytest
 from scipy import stats
 
 from layerboard.tasks.statistics.mcb import compare_groups, compare_with_best, holm
-from layerboard.tasks.statistics.weighted import Partitions, Ratios, Trials
-
-
-def zeros(n):
-    return np.zeros(n, np.int64)
-
-
-def ratios(totals, counts=None, group=None, stratum=None):
-    totals = np.asarray(totals, float)
-    n = len(totals)
-    counts = np.ones(n) if counts is None else np.asarray(counts, float)
-    return Ratios(totals, counts, *(zeros(n) if ids is None else np.asarray(ids) for ids in (group, stratum)))
+from layerboard.tasks.statistics.weighted import Partitions, Trials
+from tests.tasks.statistics.units import percent as hits
+from tests.tasks.statistics.units import ratios, whitened, zeros
 
 
 def clusterings(g, wrong, count=240, starts=1):
@@ -26,21 +17,8 @@ def clusterings(g, wrong, count=240, starts=1):
     return Partitions(labels, clusters, ("purity",), np.arange(count) // 2, zeros(count // 2))
 
 
-def whitened(n, scores, seed=0):
-    """Columns of mean 0 whose sample covariance is exactly the identity."""
-    values = np.random.default_rng(seed).normal(size=(n, scores))
-    values -= values.mean(axis=0)
-    return np.linalg.qr(values)[0] * np.sqrt(n - 1)
-
-
 def maybe(measured, seed=0):
     return compare_with_best(measured, seed).maybe.tolist()
-
-
-def hits(right):
-    right = np.asarray(right, float)
-    n, scores = right.shape
-    return replace(ratios(100 * right), trials=Trials(np.ones(n), np.full(scores, 100.0)))
 
 
 def nested(n, lost):

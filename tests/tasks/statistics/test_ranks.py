@@ -8,29 +8,9 @@ from scipy import stats
 
 from layerboard.tasks.statistics.draws import quantile_of, uncertainty_of
 from layerboard.tasks.statistics.ranks import rank_ranges
-from layerboard.tasks.statistics.weighted import Ratios, Trials
-
-
-def zeros(n):
-    return np.zeros(n, np.int64)
-
-
-def means(values):
-    values = np.asarray(values, float)
-    return Ratios(values, np.ones(len(values)), zeros(len(values)), zeros(len(values)))
-
-
-def hits(values):
-    values = np.asarray(values, float)
-    held = Trials(np.ones(len(values)), np.full(values.shape[1], 100.0))
-    return Ratios(100 * values, np.ones(len(values)), zeros(len(values)), zeros(len(values)), held)
-
-
-def whitened(n, scores, seed=0):
-    """Columns of mean 0 whose sample covariance is exactly the identity."""
-    values = np.random.default_rng(seed).normal(size=(n, scores))
-    values -= values.mean(axis=0)
-    return np.linalg.qr(values)[0] * np.sqrt(n - 1)
+from tests.tasks.statistics.units import percent as hits
+from tests.tasks.statistics.units import ratios as means
+from tests.tasks.statistics.units import whitened
 
 
 def test_what_is_far_apart_has_one_rank_each_and_equals_have_all():

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from layerboard.tasks.statistics.resolution import enough_units, smallest_difference, units_for
-from tests.tasks.statistics.test_ranks import means, whitened
+from tests.tasks.statistics.units import ratios as means
+from tests.tasks.statistics.units import whitened
 
 BOTH = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)  # 2.80 standard errors
 

@@ -18,6 +18,7 @@ from layerboard.tasks.statistics.uncertainty import (
     share_intervals,
 )
 from layerboard.tasks.statistics.weighted import ClassRatios, Partitions, Ratios, Trials, halves
+from tests.tasks.statistics.units import hits, ratios, zeros
 
 INDICES = {"purity": purity, "NMI": nmi, "ARI": ari}
 
@@ -25,18 +26,6 @@ INDICES = {"purity": purity, "NMI": nmi, "ARI": ari}
 def tied(found):
     """Whether the interval holds 0."""
     return (found.low <= 0) & (found.high >= 0)
-
-
-def zeros(n):
-    return np.zeros(n, np.int64)
-
-
-def ratios(totals, counts=None, group=None, stratum=None):
-    totals = np.asarray(totals, float)
-    totals = totals[:, None] if totals.ndim == 1 else totals
-    n = len(totals)
-    counts = np.ones(n) if counts is None else np.asarray(counts, float)
-    return Ratios(totals, counts, *(zeros(n) if ids is None else np.asarray(ids) for ids in (group, stratum)))
 
 
 def grouped(seed=0, scores=4):
@@ -526,16 +515,6 @@ def test_indices_of_partitions_share_their_tables():
     assert together.scores == 9
     for score in (lambda one: one.evaluate(), lambda one: one.slopes()):
         np.testing.assert_array_equal(score(together), np.concatenate([score(one) for one in alone], axis=1))
-
-
-def hits(right, held=None, stratum=None, value=1.0):
-    """Numbers of hits of each unit, by how many trials it holds."""
-    right = np.asarray(right, float)
-    right = right[:, None] if right.ndim == 1 else right
-    held = np.ones(len(right)) if held is None else np.asarray(held, float)
-    stratum = zeros(len(right)) if stratum is None else np.asarray(stratum)
-    trials = Trials(held, np.full(right.shape[1], value))
-    return Ratios(value * right, held, zeros(len(right)), stratum, trials)
 
 
 def every(n):

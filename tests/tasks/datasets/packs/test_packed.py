@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -137,36 +138,30 @@ def _edit_manifest(packed: Packed, **fields: Any) -> None:
     (packed.pack / MANIFEST).write_text(json.dumps(content))
 
 
-def test_a_missing_shard(own: Packed) -> None:
-    _shard(own).unlink()
-    with pytest.raises(InputError, match=r"expected the shard imagenet/train-00000-of-\d+.arrow in"):
+ZEROS = "0" * 32
+DAMAGED = r"layerboard.json or a shard is damaged"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda own: _shard(own).unlink(), r"expected the shard imagenet/train-00000-of-\d+.arrow in"),
+        (lambda own: _cut(own, b""), "expected WHOLE bytes in .*, found LESS; fetch"),
+        (lambda own: _cut(own, bytes(100)), rf"expected the files of imagenet .*; {DAMAGED}, or they"),
+        (lambda own: _edit_manifest(own, digest=ZEROS), rf"have the digest {ZEROS}, found .*; {DAMAGED}"),
+    ],
+)
+def test_a_pack_that_is_not_whole(own: Packed, change: Callable[[Packed], object], said: str) -> None:
+    size = _shard(own).stat().st_size
+    change(own)
+    said = said.replace("WHOLE", f"{size:,}").replace("LESS", f"{size - 100:,}")
+    with pytest.raises(InputError, match=said):
         data_root(own.name)
 
 
-def test_a_truncated_shard(own: Packed) -> None:
-    content = _shard(own).read_bytes()
-    _shard(own).write_bytes(content[:-100])
-    with pytest.raises(
-        InputError, match=rf"expected {len(content):,} bytes in .*, found {len(content) - 100:,}; fetch"
-    ):
-        data_root(own.name)
-
-
-def test_a_shard_without_its_end(own: Packed) -> None:
-    content = _shard(own).read_bytes()
-    _shard(own).write_bytes(content[:-100] + bytes(100))
-    with pytest.raises(
-        InputError, match=r"expected the files of imagenet .*; layerboard.json or a shard is damaged, or they"
-    ):
-        data_root(own.name)
-
-
-def test_a_wrong_digest_of_the_files(own: Packed) -> None:
-    _edit_manifest(own, digest="0" * 32)
-    with pytest.raises(
-        InputError, match=rf"have the digest {'0' * 32}, found .*; layerboard.json or a shard is damaged"
-    ):
-        data_root(own.name)
+def _cut(packed: Packed, end: bytes) -> None:
+    """The first shard with another end in place of its last hundred bytes."""
+    _shard(packed).write_bytes(_shard(packed).read_bytes()[:-100] + end)
 
 
 def test_bytes_that_changed_are_found_where_they_are_read(own: Packed) -> None:

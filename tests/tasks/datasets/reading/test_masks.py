@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from layerboard.tasks.datasets.reading.masks import read_mask, read_region
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, UnreadableImageError
 from workshop.render.masks import voc_palette, write_mask
 
 IDS = np.zeros((40, 60), np.uint8)
@@ -95,5 +95,19 @@ def test_what_holds_no_ids_is_refused(tmp_path: Path, save: Callable[[Path], Non
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    write_mask(path := tmp_path / "mask.png", IDS)
-    assert np.array_equal(read_mask(path), IDS)
+    ids = np.random.default_rng(0).integers(0, 256, (7, 9)).astype(np.uint8)
+    write_mask(path := tmp_path / "mask.png", ids)
+    assert np.array_equal(read_mask(path), ids)
+    with Image.open(path) as image:
+        assert image.mode == "P"
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(UnreadableImageError, match=r"mask\.png"):
+        read_mask(path)
+
+
+def test_palette_is_that_of_voc() -> None:
+    palette = voc_palette()
+    assert palette[:5].tolist() == [[0, 0, 0], [128, 0, 0], [0, 128, 0], [128, 128, 0], [0, 0, 128]]
+    assert palette[8].tolist() == [64, 0, 0]
+    assert palette[255].tolist() == [224, 224, 192]
+    assert len(np.unique(palette, axis=0)) == 256

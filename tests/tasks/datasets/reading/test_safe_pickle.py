@@ -19,6 +19,17 @@ class Malicious:
         return os.system, (self.command,)
 
 
+PROTOCOLS = pytest.mark.parametrize("protocol", [0, 2, 5])
+
+
+def refused(path: Path, content: bytes, message: str) -> str:
+    """What is said of a pickle, which is refused."""
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        restricted_load(path)
+    return str(caught.value)
+
+
 @pytest.mark.parametrize("protocol", range(6))
 def test_plain_values_and_arrays(tmp_path: Path, protocol: int) -> None:
     content = {
@@ -47,29 +58,12 @@ def test_module_names_of_numpy_1(tmp_path: Path) -> None:
     assert restricted_load(path) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("protocol", [0, 2, 5])
+@PROTOCOLS
 def test_malicious_pickle_is_refused_and_not_executed(tmp_path: Path, protocol: int) -> None:
     mark = tmp_path / "executed"
-    path = tmp_path / "gnd.pkl"
-    path.write_bytes(pickle.dumps({"gnd": [Malicious(f"touch {mark}")]}, protocol=protocol))
-    with pytest.raises(InputError, match=r"found the global (posix|nt)\.system, which was not executed"):
-        restricted_load(path)
+    content = pickle.dumps({"gnd": [Malicious(f"touch {mark}")]}, protocol=protocol)
+    refused(tmp_path / "a.pkl", content, r"found the global (posix|nt)\.system, which was not executed")
     assert not mark.exists()
-
-
-@pytest.mark.parametrize(
-    "payload",
-    [
-        b"cbuiltins\neval\n(S'1'\ntR.",
-        b"cnumpy.core.multiarray\n_reconstruct.__globals__\n.",
-        b"cnumpy\nload\n(S'x'\ntR.",
-        b"\x80\x04\x8c\x05numpy\x8c\x10ndarray.tofile__\x93.",
-    ],
-)
-def test_other_globals_are_refused(tmp_path: Path, payload: bytes) -> None:
-    (tmp_path / "bad.pkl").write_bytes(payload)
-    with pytest.raises(InputError, match=r"found the global|is damaged"):
-        restricted_load(tmp_path / "bad.pkl")
 
 
 class Forged:
@@ -91,41 +85,36 @@ class Forged:
         return made if self.state is None else (*made, self.state)
 
 
-OBJECTS = np.dtype(object)
+def array(shape: tuple[int, ...], kind: object, content: bytes) -> Forged:
+    return Forged("array", (np.ndarray, (0,), b"b"), (1, shape, kind, False, content))
+
+
+OBJECTS, BYTES, MILLION = np.dtype(object), np.dtype(np.uint8), bytes(10**6)
 
 
 @pytest.mark.parametrize(
-    "forged",
+    ("forged", "message"),
     [
-        Forged("ndarray", ((1,), OBJECTS, b"12345678")),
-        Forged("buffer", (b"12345678", OBJECTS, (1,), "C")),
-        Forged("scalar", (OBJECTS, b"12345678")),
-        Forged("array", (np.ndarray, (0,), b"b"), (1, (1,), OBJECTS, False, b"12345678")),
-        Forged("array", (np.ndarray, (0,), b"b"), (1, (10**9,), np.dtype("i8"), False, b"12345678")),
-        Forged("dtype", ("V8", False, True)),
-        Forged("scalar", (Forged("dtype", ("i8", False, True), (3, "?", *[None] * 3, -1, -1, 0)), bytes(8))),
-        Forged("array", (np.ndarray, (0,), b"b"), (1, (1,), 3, False, b"12345678")),
+        (Forged("ndarray", ((1,), OBJECTS, b"12345678")), "is malformed"),
+        (Forged("ndarray", ([0] * 1000,)), "is malformed"),  # a list that would be copied
+        (Forged("buffer", (b"12345678", OBJECTS, (1,), "C")), "an array of type O8"),
+        (Forged("scalar", (OBJECTS, b"12345678")), "an array of type O8"),
+        (array((1,), OBJECTS, b"12345678"), "an array of type O8"),
+        (array((10**9,), np.dtype("i8"), b"12345678"), "an array of another shape with 1 values"),
+        (array((1,), 3, b"12345678"), "is malformed"),
+        (Forged("dtype", ("V8", False, True)), "an array of type V8"),
+        (
+            Forged(
+                "scalar", (Forged("dtype", ("i8", False, True), (3, "?", *[None] * 3, -1, -1, 0)), bytes(8))
+            ),
+            "is malformed",
+        ),
+        # the same bytes again and again
+        ([array((10**6,), BYTES, MILLION) for _ in range(5)], "arrays of more than 4,194,304 bytes"),
     ],
 )
-def test_forged_arrays_are_refused(tmp_path: Path, forged: Forged) -> None:
-    (tmp_path / "forged.pkl").write_bytes(pickle.dumps([forged]))
-    with pytest.raises(InputError, match="is damaged"):
-        restricted_load(tmp_path / "forged.pkl")
-
-
-def test_a_damaged_file_is_a_short_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "long.pkl"
-    path.write_bytes(b"F" + b"x" * 5000 + b"\n.")
-    with pytest.raises(InputError, match="is damaged") as caught:
-        restricted_load(path)
-    assert len(str(caught.value)) < len(str(path)) + 250
-
-
-@pytest.mark.parametrize("content", [b"", b"not a pickle", pickle.dumps([1, 2, 3])[:-3], b"\x80\x05."])
-def test_damaged_file(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "cut.pkl").write_bytes(content)
-    with pytest.raises(InputError, match=r"cut\.pkl, which is damaged"):
-        restricted_load(tmp_path / "cut.pkl")
+def test_forged_arrays_are_refused(tmp_path: Path, forged: object, message: str) -> None:
+    refused(tmp_path / "forged.pkl", pickle.dumps([forged]), message)
 
 
 def nested(levels: int, kind: type[list[object]] | type[tuple[object, ...]]) -> object:
@@ -143,70 +132,66 @@ def from_above(levels: int) -> bytes:
     return b"\x80\x02" + lists + fill + b"h\x00."
 
 
-@pytest.mark.parametrize("protocol", [0, 2, 5])
-@pytest.mark.parametrize("kind", [list, tuple])
-@pytest.mark.parametrize("levels", [28, 40])
-def test_exponential_nesting_is_refused(
-    tmp_path: Path, levels: int, kind: type[list[object]] | type[tuple[object, ...]], protocol: int
-) -> None:
-    path = tmp_path / "gnd.pkl"
-    path.write_bytes(pickle.dumps({"gnd": [nested(levels, kind)]}, protocol=protocol))
-    with pytest.raises(InputError, match=r"is damaged \('more than (1,000,000 values|32 containers)"):
-        restricted_load(path)
-
-
-def test_key_that_takes_for_ever_to_hash_is_refused(tmp_path: Path) -> None:
-    key = pickle.dumps(nested(30, tuple), protocol=2)
-    (tmp_path / "gnd.pkl").write_bytes(key[:2] + b"}" + key[2:-1] + b"K\x01s.")
-    with pytest.raises(InputError, match="keys that are no text"):
-        restricted_load(tmp_path / "gnd.pkl")
-
-
 MERSENNE = 2**61 - 1  # whole numbers have it as their modulus when they are hashed
+NO_TEXT, MANY, DEEP = "keys that are no text", "more than 1,000,000 values", "nested too deeply"
 
 
-@pytest.mark.parametrize("protocol", [0, 2, 5])
+@PROTOCOLS
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("value", "message"),
     [
-        ({number * MERSENNE: 0 for number in range(100)}, "keys that are no text"),
-        ({1: 0}, "keys that are no text"),
-        ({(number, 0): 0 for number in range(100)}, "keys that are no text"),
-        ({number * MERSENNE for number in range(100)}, r"found the global \w+.set|is damaged"),
-        (frozenset({(number, 0) for number in range(100)}), r"found the global \w+.frozenset|is damaged"),
+        (nested(28, list), MANY),
+        (nested(28, tuple), MANY),
+        (nested(80, list), f"{MANY}|{DEEP}"),
+        (nested(80, tuple), f"{MANY}|{DEEP}"),
+        ({number * MERSENNE: 0 for number in range(100)}, NO_TEXT),
+        ({1: 0}, NO_TEXT),
+        ({(number, 0): 0 for number in range(100)}, NO_TEXT),
+        ({number * MERSENNE for number in range(100)}, r"found the global \w+.set|is malformed"),
+        (frozenset({(number, 0) for number in range(100)}), r"found the global \w+.frozenset|is malformed"),
         ([MERSENNE * 2**9], "a number of more than 64 bits"),
     ],
 )
-def test_keys_that_may_collide_are_refused(
-    tmp_path: Path, content: object, message: str, protocol: int
+def test_values_that_take_for_ever_are_refused(
+    tmp_path: Path, value: object, message: str, protocol: int
 ) -> None:
-    (tmp_path / "gnd.pkl").write_bytes(pickle.dumps({"gnd": content}, protocol=protocol))
-    with pytest.raises(InputError, match=message):
-        restricted_load(tmp_path / "gnd.pkl")
+    refused(tmp_path / "gnd.pkl", pickle.dumps({"gnd": value}, protocol=protocol), message)
 
 
-def deep(levels: int) -> bytes:
-    return b"\x80\x02" + b"]" * levels + b"a" * (levels - 1) + b"."
+KEY = pickle.dumps(nested(30, tuple), protocol=2)  # it takes for ever to hash
+SCALAR = b"cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(S'%s'\ntRS'abcdefgh'\ntR."
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (from_above(60), "more than 1,000,000 values"),
-        (b"\x80\x02]q\x00h\x00a.", "more than 32 containers"),
-        (deep(100_000), "more than 32 containers"),
-        (b"c__builtin__\nbytes\n(I99999999999\ntR.", "is damaged"),
+        (b"", "is malformed"),
+        (b"not a pickle", "is malformed"),
+        (pickle.dumps([1, 2, 3])[:-3], "is malformed"),
+        (b"\x80\x05.", "is malformed"),
+        (b"F" + b"x" * 5000 + b"\n.", "is malformed"),
+        (b"cbuiltins\neval\n(S'1'\ntR.", "found the global builtins.eval"),
+        (b"cnumpy.core.multiarray\n_reconstruct.__globals__\n.", "found the global"),
+        (b"cnumpy\nload\n(S'x'\ntR.", "found the global numpy.load"),
+        (b"\x80\x04\x8c\x05numpy\x8c\x10ndarray.tofile__\x93.", "found the global|is malformed"),
+        (KEY[:2] + b"}" + KEY[2:-1] + b"K\x01s.", NO_TEXT),
+        (from_above(60), MANY),
+        (b"\x80\x02]q\x00h\x00a.", DEEP),
+        (b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b".", DEEP),
+        (b"c__builtin__\nbytes\n(I99999999999\ntR.", "is malformed"),
         (b"c__builtin__\nbytearray\n(I99999999999\ntR.", "found the global __builtin__.bytearray"),
-        (b"\x80\x02\x8b\x02\x00\x00\x00\x01\x01.", "is damaged"),
+        (b"\x80\x02\x8b\x02\x00\x00\x00\x01\x01.", "is malformed"),
         (b"\x80\x02]}X\x01\x00\x00\x00aK\x01sb.", "an object with a state"),
-        (b"\x80\x02h\x05.", "is damaged"),
-        (b"\x80\x02e.", "is damaged"),
+        (b"\x80\x02h\x05.", "is malformed"),
+        (b"\x80\x02e.", "is malformed"),
+        *((SCALAR % name, "is malformed") for name in (b"U999999999", b"S0", b"U0", b"f3")),
+        (bytes(2**22 + 1), r"4,194,305 bytes, of at most 4,194,304"),
     ],
 )
-def test_what_no_ground_truth_holds_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "gnd.pkl").write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        restricted_load(tmp_path / "gnd.pkl")
+def test_what_no_ground_truth_holds_is_refused_in_a_short_sentence(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    assert len(refused(tmp_path / "gnd.pkl", content, message)) < len(f"{tmp_path}") + 250
 
 
 def test_a_place_beyond_all_others_takes_no_memory(tmp_path: Path) -> None:
@@ -215,31 +200,7 @@ def test_a_place_beyond_all_others_takes_no_memory(tmp_path: Path) -> None:
         assert restricted_load(tmp_path / "gnd.pkl") == []
 
 
-def test_arrays_of_the_same_bytes_again_and_again_are_refused(tmp_path: Path) -> None:
-    array, content = np.zeros(10**6, np.uint8), bytes(10**6)
-    state = (1, array.shape, array.dtype, False, content)
-    arrays = [Forged("array", (np.ndarray, (0,), b"b"), state) for _ in range(5)]
-    (tmp_path / "gnd.pkl").write_bytes(pickle.dumps(arrays))
-    with pytest.raises(InputError, match=r"arrays of more than 4,194,304 bytes"):
-        restricted_load(tmp_path / "gnd.pkl")
-
-
-def test_lists_are_not_copied(tmp_path: Path) -> None:
-    copies = [Forged("ndarray", ([0] * 1000,))]
-    (tmp_path / "gnd.pkl").write_bytes(pickle.dumps(copies))
-    with pytest.raises(InputError, match=r"is damaged"):
-        restricted_load(tmp_path / "gnd.pkl")
-
-
-@pytest.mark.parametrize("name", ["U999999999", "S0", "U0", "f3"])
-def test_types_that_numpy_does_not_have_are_refused(tmp_path: Path, name: str) -> None:
-    content = b"cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(S'%s'\ntRS'abcdefgh'\ntR." % name.encode()
-    (tmp_path / "gnd.pkl").write_bytes(content)
-    with pytest.raises(InputError, match=r"is damaged"):
-        restricted_load(tmp_path / "gnd.pkl")
-
-
-@pytest.mark.parametrize("protocol", [0, 2, 5])
+@PROTOCOLS
 def test_values_that_are_shared_are_kept(tmp_path: Path, protocol: int) -> None:
     shared = [1, 2]
     content = {"a": shared, "b": [shared, shared], "c": [b"\xff", b""]}
@@ -248,13 +209,6 @@ def test_values_that_are_shared_are_kept(tmp_path: Path, protocol: int) -> None:
     assert restricted_load(path) == content
 
 
-def test_large_file_is_refused_unread(tmp_path: Path) -> None:
-    with (tmp_path / "gnd.pkl").open("wb") as stream:
-        stream.truncate(2**22 + 1)
-    with pytest.raises(InputError, match="at most 4,194,304 bytes"):
-        restricted_load(tmp_path / "gnd.pkl")
-
-
 def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"expected a pickle at .*no\.pkl: No such file"):
+    with pytest.raises(InputError, match=r"no\.pkl, which cannot be read: No such file"):
         restricted_load(tmp_path / "no.pkl")

@@ -1,4 +1,4 @@
-"""Shards of WebDataset, and folders in .tar files, as the builder of ``datasets`` reads them."""
+"""Shards of WebDataset, and folders in .tar files."""
 
 import tarfile
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ def test_shards_are_one_dataset_with_the_classes_that_their_samples_say(
         assert (labels["00001.png"], labels["00012.png"]) == ("oak", "elm")
     folder = Path(unpacked(pattern, tmp_path / "cache"))
     assert {*(tmp_path / "cache").iterdir()} == {tmp_path / "cache" / "images"}
-    assert {path.suffix for path in folder.iterdir()} == {".png", ".jsonl"}  # nothing of the builder's own
+    assert {path.suffix for path in folder.iterdir()} == {".png", ".jsonl"}
     (folder / "00001.png").write_bytes(b"mark")
     assert (Path(unpacked(pattern, tmp_path / "cache")) / "00001.png").read_bytes() == b"mark"
     tar(tmp_path / "in/photos-001.tar", samples(20, ending, content))
@@ -114,11 +114,11 @@ def test_splits_are_said_by_shards_or_by_folders_in_them(tmp_path: Path) -> None
         read(tmp_path / "a", tmp_path / "c")
 
 
-def test_kinds_of_files_that_come_late_are_read(tmp_path: Path) -> None:
-    """The builder by itself knows those of the first five samples."""
-    late = {"00006.PNG": png(6), "00006.json": '{"Label": 3}', "00007.Png": png(7), "00007.txt": "oak"}
+def test_files_that_come_late_or_apart_are_read(tmp_path: Path) -> None:
+    images = {"00006.PNG": png(6), "00007.Png": png(7), "__8.png": png(8)}
+    late = {**images, "00006.json": '{"Label": 3}', "00007.txt": "oak", "__8.cls": "elm"}
     labels = said(read(tar(tmp_path / "late.tar", samples(0) | late), tmp_path / "c"))
-    assert [labels[name] for name in ("00005.png", "00006.PNG", "00007.Png")] == ["oak", "3", "oak"]
+    assert [labels[name] for name in ("00005.png", *[*images][:3])] == ["oak", "3", "oak", "elm"]
 
 
 def test_shards_of_one_name_in_two_folders(tmp_path: Path) -> None:
@@ -165,10 +165,7 @@ def test_a_tar_of_folders_numbers_and_captions(tmp_path: Path) -> None:
             "images and short texts in .*, found a.cls of 1,048,577 ",
         ),
         ({"a.png": png(1), "a.npy.gz": b""}, {}, "images and short texts in .*, found a.npy.gz of 0 bytes"),
-        ({"a.png": png(1), "__b.png": png(1)}, {}, "__b.png in .*x.tar cannot be read; give other names"),
         ({"a.1.png": png(1), "a.2.png": png(2)}, {}, "one image a sample .*a.1.png and a.2.png.* take a dot"),
-        ({f"{n}.{n}.png": png(n) for n in range(101)}, {}, "found many and 100.100.png; .* take a dot"),
-        ({"a.png": png(1), "b.png": png(2), "a.cls": "1"}, {}, "side by side in .*, found a.cls apart"),
         ({"a.png": png(1), "a.png/b.png": png(1)}, {}, "cannot unpack .*x.tar into"),
         ({"zeros.bmp": bytes(2**22)}, {}, "unpacks to 1 files of 0.0 GB, too much for images in"),
     ],
