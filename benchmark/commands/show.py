@@ -117,7 +117,6 @@ def best(request: ShowRequest) -> Result:
     suites = _answered(request)
     if len(suites) == 1:
         return next(iter(suites.values()))
-    charts = {name: each.draw for name, each in suites.items() if each.draw is not None}
     tables = {name: each.table for name, each in suites.items() if each.table is not None}
     return Result(
         title=f"suite {', '.join(suites)}",
@@ -126,7 +125,9 @@ def best(request: ShowRequest) -> Result:
         notes=tuple(dict.fromkeys(note for each in suites.values() for note in each.notes)),
         parts=tuple(part for each in suites.values() for part in each.parts),
         draw=lambda: (
-            replace(chart, name=f"{name}/{chart.name}") for name, draw in charts.items() for chart in draw()
+            replace(chart, name=f"{name}/{chart.name}")
+            for name, each in suites.items()
+            for chart in each.draw()
         ),
     )
 

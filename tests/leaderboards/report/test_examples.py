@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.report.gallery.places import outline
 from layerboard.leaderboards.report.gallery.section import example_sections
-from layerboard.leaderboards.report.page import ASSETS
+from layerboard.leaderboards.report.templates.environment import ASSETS
 from tests.leaderboards.builder import layers
 from tests.leaderboards.reader import Reader
 from tests.leaderboards.report.kept import keep, keep_knn, read
