@@ -313,8 +313,14 @@ def _require_offers(
 
 def _lacking(offered: "Candidates", max_ms: float | None, compressed: "pd.DataFrame | None") -> Iterator[str]:
     """Sentences on limits that cannot be applied to every candidate."""
-    if max_ms is not None and (spared := _spared(offered, max_ms)):
-        yield f"--max-ms {max_ms:g} is not applied to times that other work disturbed, of {spared}."
+    from layerboard.leaderboards.findings.limits import MOST_NAMED, spared
+
+    every = (
+        () if max_ms is None else (rows.loc[spared(rows, max_ms), "backbone"] for rows in offered.values())
+    )
+    if names := sorted({str(name) for part in every for name in part}):
+        of_some = some(names, MOST_NAMED)
+        yield f"--max-ms {max_ms:g} is not applied to times that other work disturbed, of {of_some}."
     if compressed is not None and compressed.empty:
         yield "No compressed vectors were scored; `run --compress pca:64+int8` scores some."
 
@@ -335,15 +341,15 @@ def _bounds(board: "Board", column: "Column", compressed: "pd.DataFrame | None")
 def _columns(board: "Board", named: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
     """The columns of a board in which a named backbone has a score, of some tasks or of all."""
     columns = {column.key: column for column in board.columns}
-    columns = {column.key: columns[column.key] for column in named.columns}
-    names = list(dict.fromkeys(column.task for column in columns.values()))
+    scored = [columns[column.key] for column in named.columns]
+    names = list(dict.fromkeys(column.task for column in scored))
     require_known("task", tasks, names)
     if not names:
         raise InputError(
             "no backbone has a score in a ranking task; `layerboard run` measures some, with --copies also "
             "for images without labels"
         )
-    return tuple(column for column in columns.values() if not tasks or column.task in tasks)
+    return tuple(column for column in scored if not tasks or column.task in tasks)
 
 
 def _warnings(columns: "Sequence[Column]", board: "Board") -> Iterator[str]:
@@ -375,14 +381,6 @@ def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates
         where = f"{column.heading}: " if len(every) > 1 else ""
         left_out += [f"{where}{reason}." for reason in reasons]
     return candidates, left_out
-
-
-def _spared(every: "Candidates", max_ms: float) -> str:
-    """The backbones of candidates that a limit of time spares, in words; "" for none."""
-    from layerboard.leaderboards.findings.limits import MOST_NAMED, spared
-
-    names = {str(name) for rows in every.values() for name in rows.loc[spared(rows, max_ms), "backbone"]}
-    return some(sorted(names), MOST_NAMED)
 
 
 def _measuring(every: "Candidates", output: Path) -> str:

@@ -3,7 +3,7 @@
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
@@ -35,7 +35,7 @@ class Result:
     table: "pd.DataFrame | None" = None
     notes: tuple[str, ...] = ()
     parts: tuple["Result", ...] = ()
-    draw: "Callable[[], Iterator[Chart]] | None" = None
+    draw: "Callable[[], Iterable[Chart]]" = tuple
 
     def __repr__(self) -> str:
         return self.text(MOST_ROWS)
@@ -43,7 +43,7 @@ class Result:
     @property
     def charts(self) -> tuple[str, ...]:
         """The names of its charts, the usual one first; empty if it has none."""
-        return tuple(chart.name for chart in (self.draw or _no_charts)())
+        return tuple(chart.name for chart in self.draw())
 
     def plot(self, chart: str = "") -> "Chart":
         """One of its `charts` by name, or the usual one: that of the report, with its numbers.
@@ -51,7 +51,7 @@ class Result:
         A notebook shows it, and ``save`` writes it to a file. Raises InputError if it has no such chart.
         """
         names = []
-        for drawn in (self.draw or _no_charts)():
+        for drawn in self.draw():
             if chart in ("", drawn.name):
                 return drawn
             names.append(drawn.name)
@@ -83,10 +83,6 @@ class Result:
         table = self.frame if self.table is None else self.table
         more = len(table[most:]) if most else 0
         return table[:most], [f"{more} more rows: see frame."] if more else []
-
-
-def _no_charts() -> "Iterator[Chart]":
-    return iter(())
 
 
 def table_text(table: "pd.DataFrame") -> str:

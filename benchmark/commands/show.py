@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board.board import Board
 
 
+ELSEWHERE = "; what analyses found is on pages of their own, in the folder tables"
 NO_FAILURES = "No failures to show: the folder has none, or keeps no examples of these tasks."
 WORST = 5  # rows shown of each table of failures
 MOST_BEYOND = 12  # rows shown of each table of what other sizes, formats, poolings, sets, steps, ... change
@@ -117,7 +118,6 @@ def best(request: ShowRequest) -> Result:
     suites = _answered(request)
     if len(suites) == 1:
         return next(iter(suites.values()))
-    charts = {name: each.draw for name, each in suites.items() if each.draw is not None}
     tables = {name: each.table for name, each in suites.items() if each.table is not None}
     return Result(
         title=f"suite {', '.join(suites)}",
@@ -126,7 +126,9 @@ def best(request: ShowRequest) -> Result:
         notes=tuple(dict.fromkeys(note for each in suites.values() for note in each.notes)),
         parts=tuple(part for each in suites.values() for part in each.parts),
         draw=lambda: (
-            replace(chart, name=f"{name}/{chart.name}") for name, draw in charts.items() for chart in draw()
+            replace(chart, name=f"{name}/{chart.name}")
+            for name, each in suites.items()
+            for chart in each.draw()
         ),
     )
 
@@ -235,8 +237,8 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
 
     if board and tasks:
         board = board.only(board.records[board.records["task"].isin([*tasks, COST])])
+    nothing = answer_frame(())
     if board is None:
-        nothing = answer_frame(())
         return Result(title="no scores", frame=nothing, table=nothing)
     answers, costs = answers_of(board), board.costs.records
     device = find_measured_device(costs)
@@ -249,21 +251,13 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         frame = costs[costs["layer"] == -1].pivot_table("value", "backbone", "metric").reset_index()
         title, table = f"suite {board.suite}, on {device}", whole_table(costs)
     else:
-        return _without_scores(board)
+        found_by_analyses = ELSEWHERE if board.analyses.records["value"].notna().any() else ""
+        title, why = f"no scores{found_by_analyses}", unscored(board)
+        return Result(title=title, frame=nothing, table=nothing, notes=why, draw=drawn(board, []))
     frame.insert(0, "suite", board.suite)
     notes = (*board.warnings, *answer_notes(answers), *unscored(board), *disturbed_notes(costs, device))
     draw = drawn(board, ["layers", "*-layers", "cost-*"])
     return Result(title=title, frame=frame, table=table, notes=notes, parts=tuple(_beyond(board)), draw=draw)
-
-
-def _without_scores(board: "Board") -> Result:
-    """Why a suite has no scores, and where to read what analyses found."""
-    from layerboard.leaderboards.findings.answers import answer_frame, unscored
-
-    analyses = "; what analyses found is on pages of their own, in the folder tables"
-    title = f"no scores{analyses if board.analyses.records['value'].notna().any() else ''}"
-    frame = answer_frame(())
-    return Result(title=title, frame=frame, table=frame, notes=unscored(board), draw=drawn(board, []))
 
 
 def _beyond(board: "Board") -> Iterator[Result]:

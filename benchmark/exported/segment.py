@@ -107,7 +107,8 @@ def score_segment(  # noqa: PLR0913  # as many as there are options
     if protocol == "capi" and temperature is not None:
         raise InputError("--temperature does not go with --protocol capi, whose votes have no weights")
     if protocol == "capi":
-        return score_by_pixels(path, judged, exported_rule(k), memory)
+        rule = CapiTask.configs["capi"]
+        return score_by_pixels(path, judged, replace(rule, ks=(k,)) if k else rule, memory)
     return score_features(path, judged, k, temperature, memory, protocol)
 
 
@@ -170,12 +171,6 @@ def score_features(
     numbers: dict[str, Json] = {"features": str(path), "k": how.k, "temperature": how.temperature}
     numbers |= {"memory": memory, "seed": config.seed, "cells": len(rows), **judged.numbers(classes)}
     return _report(tables, protocol, numbers)
-
-
-def exported_rule(k: int | None) -> CapiConfig:
-    """The config of the protocol, with ``k`` neighbours if given."""
-    rule = CapiTask.configs["capi"]
-    return rule if k is None else replace(rule, ks=(k,))
 
 
 def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: int | None) -> ScoreReport:

@@ -18,6 +18,7 @@ from layerboard.leaderboards.board.frames import (
     is_floor,
 )
 from layerboard.leaderboards.records.items import Place
+from layerboard.zoo.spec import stands_for_set
 
 COLUMN_FIELDS = ("task", "dataset", "data", "protocol", "metric", "partial")  # identify the column
 
@@ -49,8 +50,9 @@ class Side:
 
     @property
     def text(self) -> str:
-        """The score with its layer: ``61.2 (9/12 cls)``."""
-        return f"{score_text(self.score)} ({place_text(self.layer, self.depth, self.pooling)})"
+        """The score with its layer: ``61.2 (9/12 cls)``, or with its set."""
+        alone = place_text(self.layer, self.depth, self.pooling)
+        return f"{score_text(self.score)} ({self.tap if stands_for_set(self.tap) else alone})"
 
 
 @dataclass(frozen=True, kw_only=True)

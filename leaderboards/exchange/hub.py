@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 import yaml
 from huggingface_hub import EvalResult, ModelCardData
 
@@ -22,15 +21,11 @@ DIGITS = 4
 
 def model_indices(board: Board) -> dict[str, str]:
     """The YAML of the ``model-index`` of each trained backbone: its best layer in each primary metric."""
+    trained = board.best[board.best["trained"].astype(bool)]
     return {
         str(name): _checked(str(name), [_eval_result(row) for row in rows.to_dict("records")])
-        for name, rows in _trained(board).groupby("backbone", sort=False)
+        for name, rows in trained.groupby("backbone", sort=False)
     }
-
-
-def _trained(board: Board) -> pd.DataFrame:
-    """The best layers of trained backbones."""
-    return board.best[board.best["trained"].astype(bool)]
 
 
 def _eval_result(row: Mapping[Any, Any]) -> EvalResult:

@@ -285,12 +285,6 @@ def read_records(folders: Iterable[Path]) -> pd.DataFrame:
     return _joined(tables)
 
 
-def suite_records(folder: Path, suite: str) -> pd.DataFrame:
-    """The records below a folder that belong to a suite; an empty frame if there are no files."""
-    records = folder_records(folder)
-    return of_suite(records, suite) if len(records) else records
-
-
 def folder_records(folder: Path) -> pd.DataFrame:
     """The records below a folder; an empty frame if there are no files."""
     return read_records([folder]) if any(folder.rglob("*.parquet")) else pd.DataFrame()

@@ -40,15 +40,11 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
         titles[column] = task.title if several[column.task] == 1 else f"{task.title}: {column.heading}"
         score = fixed(answer.score, 1)
         interval = score_text(answer.score, answer.ci_low, answer.ci_high).removeprefix(score)
+        label = report.board.labels[answer.backbone]
         card = {"title": titles[column], "asks": task.asks, "answer": answer, "score": score}
-        card |= {"backbone": report.board.labels[answer.backbone], "sure": _sure(answer, report.board.labels)}
-        card["anchor"] = report.looks[str(card["backbone"])]["anchor"]
-        card |= {
-            "interval": interval,
-            "baselines": _baselines(answer, report),
-            "facts": _details(answer, report),
-        }
-        cards.append(card)
+        card |= {"interval": interval, "backbone": label, "anchor": report.looks[label]["anchor"]}
+        card |= {"sure": _sure(answer, report.board.labels), "baselines": _baselines(answer, report)}
+        cards.append(card | {"facts": _details(answer, report)})
     warnings = [*(Text((warning,)) for warning in report.board.warnings), *report.disturbed]
     return filled("answer", verdict=[*_verdict(answers, titles, report), *warnings], cards=cards)
 

@@ -125,10 +125,8 @@ class Report:
         """Columns `COLUMNS`; ``floor`` is the random floor's mean, NaN without one."""
         rows = []
         for column in self.board.columns:
-            floors = column.floors.loc[column.floors["family"] == RANDOM, "mean"]
-            floor = float(floors.iloc[0]) if len(floors) else np.nan
             source = (column.task, column.dataset_name, column.protocol, column.metric)
-            rows.append((column.heading, *source, floor))
+            rows.append((column.heading, *source, _floors(column).get(column.metric, np.nan)))
         return pd.DataFrame(rows, columns=[*COLUMNS])
 
     @cached_property
@@ -140,11 +138,10 @@ class Report:
         rows = []
         for column in self.board.columns:
             others = [metric for metric in overall_metrics(column) if metric != column.metric]
-            floors = floor_draws(column.in_pooling())
-            means = floors[floors["family"] == RANDOM].drop_duplicates("metric").set_index("metric")["mean"]
+            floors = _floors(column)
             for metric in (column.metric, *others):
                 name = column.heading if metric == column.metric else f"{column.heading}: {metric}"
-                rows.append((name, column.heading, metric, means.get(metric, np.nan)))
+                rows.append((name, column.heading, metric, floors.get(metric, np.nan)))
         return pd.DataFrame(rows, columns=[*MEASURES])
 
     @cached_property
@@ -297,6 +294,12 @@ def _matrix(detail: str, matrix: LayerCka, decimals: int) -> tuple[object, ...]:
     lines = ([*map(alike_words, sides)], [each.nearest.tolist() for each in sides])
     ends = matrix.first, matrix.second, mean, matrix.values.shape[1]
     return (matrix.table, detail, *ends, numbers, *names, *lines[0], *lines[1])
+
+
+def _floors(column: Column) -> "pd.Series[float]":
+    """The random floor's mean by each metric of a column."""
+    draws = floor_draws(column.in_pooling())
+    return draws[draws["family"] == RANDOM].drop_duplicates("metric").set_index("metric")["mean"]
 
 
 def _best(column: Column, bounds: Bounds) -> pd.DataFrame:

@@ -104,7 +104,8 @@ def _task_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     for (name, chosen), column in zip(
         task_words(report).items(), report.columns.to_dict("records"), strict=True
     ):
-        best, layers, others = (_of(frame, name) for frame in (report.best, report.layers, report.published))
+        frames = (report.best, report.layers, report.published)
+        best, layers, others = (frame[frame["column"] == name] for frame in frames)
         if best.empty:
             continue
         task, every = str(column["task"]), chosen["order"]
@@ -164,10 +165,6 @@ def _cost_figures(report: Report) -> Iterator[tuple[str, Spec]]:
 
 def _on_paper(spec: Spec) -> Spec:
     return spec | {"background": LOOK["ground"]}
-
-
-def _of(frame: pd.DataFrame, column: str) -> pd.DataFrame:
-    return frame[frame["column"] == column]
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[Hashable, Any]]:

@@ -17,11 +17,9 @@ from layerboard.leaderboards.findings.literature import (
     source_text,
 )
 from layerboard.leaderboards.published.literature import Published
-from layerboard.leaderboards.report.packing import packed, script_digest
-from layerboard.leaderboards.report.page import ASSETS
-from layerboard.leaderboards.report.table import sorted_cell
-from layerboard.leaderboards.report.templates.environment import filled
-from layerboard.zoo.errors import printable
+from layerboard.leaderboards.report.packing import packed
+from layerboard.leaderboards.report.table import sorted_cell, sorted_heads
+from layerboard.leaderboards.report.templates.environment import offline_page
 
 NAME = "literature"  # of its files, without an ending
 
@@ -45,25 +43,18 @@ def literature_files(
     """
     frame = literature(published, depths)
     text = csv_text(frame)
-    script = (ASSETS / "table.js").read_text(encoding="utf-8")
-    policy = (
-        f"default-src 'none'; script-src {script_digest(script)}; style-src 'unsafe-inline'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    page = filled(
-        NAME,
-        policy=policy,
-        style=Markup((ASSETS / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
-        script=Markup(script),  # noqa: S704 - our own file
+    page = offline_page(
+        *(NAME, "table", ["report"]),
+        images=False,
         data=packed(text),
         frame=frame,
-        heads=[{"text": name, "sort": kind, "now": "none"} for name, kind in HEADS.items()],
+        heads=sorted_heads(HEADS, {}),
         rows=[*map(_row, frame.to_dict("records"))],
         groups=[*_groups(frame)],
         last=[*map(_last, last_layer_only(published, depths, records).to_dict("records"))],
         least=LEAST_GAIN,
     )
-    return {f"{NAME}.html": printable(str(page)), f"{NAME}.csv": text}
+    return {f"{NAME}.html": page, f"{NAME}.csv": text}
 
 
 def _row(row: _Row) -> dict[str, Any]:

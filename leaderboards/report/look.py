@@ -4,7 +4,6 @@ import base64
 import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,12 @@ from layerboard.leaderboards.charts.raster import colour_steps
 from layerboard.leaderboards.charts.style import kind_colours
 from layerboard.leaderboards.inside.drawings.attention import HEADS
 from layerboard.leaderboards.inside.evidence import MOST_BLOCKS, MOST_ROWS, evenly
-from layerboard.leaderboards.report.packing import image_data, json_script, script_digest
+from layerboard.leaderboards.report.packing import image_data, json_script
 from layerboard.leaderboards.report.principal import COLOURS, PrincipalTokens, colours
-from layerboard.leaderboards.report.templates.environment import filled
+from layerboard.leaderboards.report.templates.environment import offline_page
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.zoo.errors import printable
 from layerboard.zoo.spec import BackboneSpec
 
-ASSETS = Path(__file__).parent / "assets"
 SIDE = 512  # pixels of the longer side of a picture in the page
 MAP = 224  # pixels of the longer side of a map in a figure
 WALLED, FRAME = 80, 4  # pixels of the longer side of a map in a wall, and of the frame around it
@@ -83,12 +80,6 @@ class BackboneMaps:
 
 def look_page(pictures: Sequence[Picture], backbones: Sequence[BackboneMaps]) -> str:
     """The page of some pictures and backbones."""
-    script = (ASSETS / "look.js").read_text(encoding="utf-8")
-    style = "".join((ASSETS / f"{name}.css").read_text(encoding="utf-8") for name in ("report", "look"))
-    policy = (
-        f"default-src 'none'; script-src {script_digest(script)}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
     content = b"".join(_bytes(layer) for backbone in backbones for layer in backbone.layers)
     data = {
         "pictures": [{"name": each.name} | image_data(each.image, SIDE) for each in pictures],
@@ -96,17 +87,13 @@ def look_page(pictures: Sequence[Picture], backbones: Sequence[BackboneMaps]) ->
         "ramp": colour_steps().tolist(),
         "kinds": {kind: (colour, HEADS[kind]) for kind, colour in kind_colours([*HEADS]).items()},
     }
-    page = filled(
-        "look",
+    return offline_page(
+        *("look", "look", ["report", "look"]),
         names=[picture.name for picture in pictures],
         backbones=backbones,
-        policy=policy,
-        style=Markup(style),  # noqa: S704 - our own files
         data=Markup(json_script(data)),  # noqa: S704 - escaped there
         content=base64.b64encode(gzip.compress(content, 6, mtime=0)).decode(),
-        script=Markup(script),  # noqa: S704 - our own file
     )
-    return printable(page)
 
 
 def _facts(backbone: BackboneMaps) -> dict[str, Any]:

@@ -3,10 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-from markupsafe import Markup
 
 from layerboard.leaderboards.blocks.blocks import Heading
 from layerboard.leaderboards.blocks.csv import numbers_text
@@ -19,16 +16,15 @@ from layerboard.leaderboards.report.answer import answer_html
 from layerboard.leaderboards.report.choices import ReportChoice, choices_of, series_words
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from layerboard.leaderboards.report.content import BEST, Report
-from layerboard.leaderboards.report.packing import packed, packed_json, script_digest
+from layerboard.leaderboards.report.packing import packed, packed_json
 from layerboard.leaderboards.report.table import best_table
-from layerboard.leaderboards.report.templates.environment import PageSection, filled
+from layerboard.leaderboards.report.templates.environment import PageSection, filled, offline_page
 from layerboard.leaderboards.report.views import FEW, VIEWS, ReportView, view_named
 from layerboard.leaderboards.sections.cost import cost_page
 from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks, run_sentence
-from layerboard.zoo.errors import counted, printable
+from layerboard.zoo.errors import counted
 
-ASSETS = Path(__file__).parent / "assets"
 FRAMES = ("best", "layers", "by_metrics", "published", "matrices")
 TOP = 7  # backbones whose lines are drawn at first: the best of the task
 MANY = 24  # backbones above which charts of all show the best of each family first
@@ -39,21 +35,12 @@ TABLE = {"frames": ["best"], "csv": BEST, "backbones": "shown", "where": {}, "st
 
 def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
     """The page of one suite, with the section of failures and successes if there is one."""
-    script = (ASSETS / "report.js").read_text(encoding="utf-8")
-    styles = ["report.css", "examples.css"] if examples else ["report.css"]
-    style = "".join((ASSETS / name).read_text(encoding="utf-8") for name in styles)
-    # the page runs its own scripts, which make functions of chart expressions, and reaches nothing
-    policy = (
-        f"default-src 'none'; script-src {script_digest(script)} 'unsafe-eval'; style-src "
-        "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    )
     suite, choices = report.board.suite, choices_of(report)
     name = plain_name(suite)  # own images are named by their folders
-    page = filled(
-        "page",
+    return offline_page(
+        *("page", "report", ["report", "examples"] if examples else ["report"]),
+        scripts=" 'unsafe-eval'",  # which makes functions of chart expressions
         suite=name if name != suite else f"{suite} suite",
-        policy=policy,
-        style=Markup(style),  # noqa: S704 - our own file
         lead=_lead(report),
         looks=report.looks.values(),
         shapes=SWATCHES,
@@ -61,9 +48,7 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
         run=run_sentence(report.board.records),
         data=packed_json(_data(report, choices)),
         library=packed(vega_script()),
-        script=Markup(script),  # noqa: S704 - our own file
     )
-    return printable(page)
 
 
 def _lead(report: Report) -> str:

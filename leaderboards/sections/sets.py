@@ -33,7 +33,7 @@ from layerboard.tasks.framework.sets import (
     forward_selection,
     names_of,
 )
-from layerboard.zoo.spec import Layer, stands_for_set
+from layerboard.zoo.spec import Layer
 
 SET_NOTE = """\
 Scores of sets of layers, from the same forward passes. The similarity of a set is the mean of the cosine
@@ -137,11 +137,6 @@ def _ways(
         yield _Way((f"{GREEDY}, of {len(among)} blocks",), sides, partial(forward_selection, members))
 
 
-def _against_text(side: Side) -> str:
-    """The layer, or the set, that a set is compared with, and its score."""
-    return f"{score_text(side.score)} ({side.tap})" if stands_for_set(side.tap) else side.text
-
-
 def set_blocks(board: Board) -> list[Block]:
     """The section on layer sets; empty if there are none."""
     if board.sets.empty:
@@ -154,7 +149,7 @@ def set_blocks(board: Board) -> list[Block]:
             "set": ", ".join(gain.names),
             "blocks": f"{at[0]}-{at[-1]}" if len(at) == at[-1] - at[0] + 1 > 2 else ", ".join(map(str, at)),
             "score": score_text(gain.best.score),
-            "against": _against_text(gain.plain),
+            "against": gain.plain.text,
             "gain": difference_text(gain.gain),
             "held-out gain": difference_text(gain.held_out),
         }

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from layerboard.leaderboards.records.record import suite_records
+from layerboard.leaderboards.records.record import folder_records, of_suite
 from layerboard.leaderboards.records.state import SHOWN
 from layerboard.tasks.datasets.base import FileSample
 from layerboard.zoo.errors import InputError
@@ -135,7 +135,7 @@ def test_a_second_run_computes_and_writes_nothing(
     after = files(*kept)
     assert after.pop(kept[0] / SHOWN)  # what it printed: the run before was by Python, and printed nothing
     assert after == before
-    assert_same_records(suite_records(kept[0] / "records", "standard"), whole.records)
+    assert_same_records(of_suite(folder_records(kept[0] / "records"), "standard"), whole.records)
     tables, endings = kept[0] / "tables", ("cka.csv", "cka.md", "csv", "md")
     assert said.lines("unchanged: ") == [f"unchanged: {tables / 'standard'}.{ending}" for ending in endings]
     assert not said.lines("wrote")

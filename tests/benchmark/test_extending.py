@@ -4,7 +4,7 @@ A toy dataset is in `test_new_dataset`, a toy command in `commands.test_command`
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -86,16 +86,14 @@ class FirstTokenAnalysis(ImageAnalysis[AttentionMaps]):
         return Findings((LayerOutcome(layer, "patch", tally.outcome()),))
 
 
-ANALYSIS = TaskEntry(
+ANALYSIS = replace(
+    TASK,
     name="toy-analysis",
-    role="classification",
-    title="a toy",
     data="ImageNet-50",
     metrics=("toy-share",),
     asks="Is the first token looked at?",
     measures="toy-share: share of attention",
     analysis=True,
-    default=False,
     labels=False,
     code=f"{__name__}:FirstTokenAnalysis",
 )

@@ -6,14 +6,8 @@ from layerboard.leaderboards.records.record import Record
 from tests.leaderboards.builder import NAN, record, unsure
 
 TASK = "attention-distance"
-DISTANCE = {
-    "task": TASK,
-    "metric": TASK,
-    "tap": "attention",
-    "pooling": "patch",
-    "split": "val",
-    "analysis": True,
-}
+DISTANCE = {"task": TASK, "metric": TASK, "tap": "attention", "pooling": "patch", "split": "val"}
+DISTANCE |= {"analysis": True}
 PIXELS = {"metric": f"{TASK}-px", "primary": False}
 RATIO = {"metric": f"{TASK}-ratio", "primary": False}
 NO_ATTENTION = "a ConvNet has no attention"
@@ -37,12 +31,6 @@ def distances(heads: Sequence[Sequence[float]], half: float = 0.012, **changes) 
 
 def without_attention(depth: int = 2, **changes: object) -> list[Record]:
     """What an analysis says of a backbone that it cannot be asked of."""
-    facts: Mapping[str, object] = DISTANCE | {
-        "backbone": "mini-resnet",
-        "family": "ResNet",
-        "depth": depth,
-        "value": NAN,
-        "reason": NO_ATTENTION,
-        "n": 0,
-    }
+    lacking = {"depth": depth, "value": NAN, "reason": NO_ATTENTION, "n": 0}
+    facts: Mapping[str, object] = DISTANCE | {"backbone": "mini-resnet", "family": "ResNet"} | lacking
     return [record(**{**facts, "layer": layer, **changes}) for layer in range(1, depth + 1)]

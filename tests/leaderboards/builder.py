@@ -70,22 +70,10 @@ def floor(values: Sequence[float], **changes: Any) -> list[Record]:
 
 
 def pair(first: str, layer: int, second: str, other_layer: int, value: float, **changes: Any) -> Record:
-    usual = {
-        "backbone": first,
-        "layer": layer,
-        "other": second,
-        "other_layer": other_layer,
-        "other_tap": "block",
-        "value": value,
-        "task": "cka",
-        "metric": "CKA",
-        "dataset": "mini-imagenet",
-        "split": "val",
-        "n": 4,
-        "unit": "batches",
-        "family": {"mini-dino": "DINO", "mini-clip": "CLIP", "mini-mae": "MAE"}.get(first, "other"),
-    }
-    return record(**(usual | changes))
+    family = {"mini-dino": "DINO", "mini-clip": "CLIP", "mini-mae": "MAE"}.get(first, "other")
+    sides = {"backbone": first, "layer": layer, "other": second, "other_layer": other_layer, "family": family}
+    usual = {"task": "cka", "metric": "CKA", "split": "val", "n": 4, "unit": "batches", "other_tap": "block"}
+    return record(**(usual | sides | {"value": value} | changes))
 
 
 def unsure(

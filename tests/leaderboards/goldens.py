@@ -16,16 +16,8 @@ MAE = {"backbone": "mini-mae", "family": "MAE", "trained": False}
 RESNET = {"backbone": "mini-resnet", "family": "ResNet", "pooling": "mean"}
 SECOND = {"pooling": "mean", "primary": False}
 TOP5 = {"metric": "top-5", "primary": False}
-DAVIS = {
-    "task": "davis",
-    "dataset": "mini-davis",
-    "split": "val",
-    "metric": "J&F",
-    "pooling": "grid",
-    "coverage": "8 of 8 videos",
-    "n": 16,
-    "unit": "objects",
-}
+DAVIS = {"task": "davis", "dataset": "mini-davis", "split": "val", "metric": "J&F", "pooling": "grid"}
+DAVIS |= {"coverage": "8 of 8 videos", "n": 16, "unit": "objects"}
 
 
 def several() -> pd.DataFrame:

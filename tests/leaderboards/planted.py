@@ -14,6 +14,7 @@ PATCHES = {"tap": "attention", "pooling": "patch"}
 CLASS = {"tap": "attention", "pooling": "cls"}
 BLOCK = {"tap": "block", "pooling": "patch"}
 DATASET = "mini-imagenet"
+OF_ANALYSES = {"dataset": DATASET, "split": "val", "analysis": True}
 
 
 def metrics() -> dict[str, list[tuple[str, dict[str, str], bool]]]:
@@ -76,15 +77,7 @@ def records(task: str, backbones: Mapping[str, str], depth: int = 12, heads: int
     """Numbers that grow with depth and differ by backbone and head."""
     found = []
     for rank, (name, family) in enumerate(backbones.items()):
-        facts = {
-            "task": task,
-            "backbone": name,
-            "family": family,
-            "dataset": DATASET,
-            "split": "val",
-            "analysis": True,
-            "depth": depth,
-        }
+        facts = {"task": task, "backbone": name, "family": family, "depth": depth, **OF_ANALYSES}
         for place, (metric, where, of_heads) in enumerate(metrics()[task]):
             for layer in range(1, depth + 1):
                 for head in range(-1, heads if of_heads else 0):
@@ -159,13 +152,7 @@ def arrays(task: str, depth: int = 12, heads: int = 3, grid: int = 8, seed: int 
 
 def compared(first: str = "mini-dino", second: str = "mini-resnet") -> list[Record]:
     """Locality of a transformer against a ConvNet: of its blocks together, and of each of two."""
-    facts = {
-        "task": "locality",
-        "dataset": DATASET,
-        "split": "val",
-        "analysis": True,
-        "metric": "locality-rho",
-    }
+    facts = {"task": "locality", "metric": "locality-rho", **OF_ANALYSES}
     facts |= {"backbone": first, "other": second, "other_tap": "block", "tap": "heads", "pooling": "patch"}
     values = {-1: -0.7, 1: -0.9, 2: -0.5}
     return [record(**facts, layer=1, other_layer=layer, value=value) for layer, value in values.items()]

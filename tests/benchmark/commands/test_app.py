@@ -142,42 +142,28 @@ def test_leaderboard_writes_and_checks(capsys: Capture, of_knn: Path, tmp_path: 
     assert f"in {tmp_path / 'empty' / 'records'} but found none" in error
 
 
-@pytest.mark.parametrize("split", [True, False])
-def test_own_images(capsys: Capture, tmp_path: Path, split: bool) -> None:
-    folder = tmp_path / "mine"
-    if split:
-        fakes.write_fake_class_folders(folder / "train", images=3)
-        fakes.write_fake_class_folders(folder / "val", images=1, seed=1)
-    else:
-        fakes.write_fake_class_folders(folder, images=4)
-    folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
-    options = ("-b", "mini-random", "--layers", "1", "--workers", "1", "--limit", "2", "--no-floor")
-    said = command(capsys, "run", "--images", folder, *options, *folders)
-    assert said.code == 0
-    (page,) = (tmp_path / "out" / "tables").glob("images-mine-????????.md")
-    (path,) = (tmp_path / "out" / "records" / "mini-random").glob("knn.mine-????????.standard.parquet")
-    assert page.stem.removeprefix("images-") == path.name.split(".")[1]
-    frame = read_frame(path)
-    assert frame["partial"].all()
-    used = "2 images a class: 6 train and 3 val images" if split else "3 images a class: 9 images"
-    assert frame["coverage"].str.contains(f"limited to {used} were used").all()
-    assert set(frame["n"]) == {3 if split else 9}
-    assert "1 backbone, 9 images, " in said.err
-
-
 def test_own_images_of_one_name_are_told_apart_by_content(capsys: Capture, tmp_path: Path) -> None:
     names = ("a/im", "b/im", "猫", "new\nline")
     for seed, name in enumerate(names):
         fakes.write_fake_class_folders(tmp_path / name, images=4, seed=seed)
     shutil.copytree(tmp_path / "a", tmp_path / "copy")
-    folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
-    options = ("-b", "mini-random", "-t", "knn", "--layers", "1", "--workers", "1", "--no-floor")
+    folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache", "--no-floor")
+    options = ("-b", "mini-random", "-t", "knn", "--layers", "1", "--workers", "1", "--limit", "2")
     for name in (*names, "copy/im"):
-        assert command(capsys, "run", "--images", tmp_path / name, *options, *folders).code == 0
+        said = command(capsys, "run", "--images", tmp_path / name, *options, *folders)
+        assert said.code == 0
+        assert "1 backbone, 9 images, " in said.err
     tables = {path.stem[:-9] for path in (tmp_path / "out" / "tables").glob("*.md")}
     assert tables == {"images-im", "images-猫", "images-new-line"}
-    assert len([*(tmp_path / "out" / "tables").glob("*.md")]) == len(names)
-    assert len([*(tmp_path / "out" / "records").rglob("*.parquet")]) == len(names)
+    paths = sorted((tmp_path / "out" / "records").rglob("*.parquet"))
+    assert {path.stem[-8:] for path in (tmp_path / "out" / "tables").glob("*.md")} == {
+        path.name.split(".")[1][-8:] for path in paths
+    }
+    assert len(paths) == len(names)
+    for frame in map(read_frame, paths):
+        assert frame["partial"].all()
+        assert frame["coverage"].str.contains("limited to 3 images a class: 9 images were used").all()
+        assert set(frame["n"]) == {9}
 
 
 @pytest.mark.usefixtures("no_pages")

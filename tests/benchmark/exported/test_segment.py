@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layerboard.benchmark.exported.segment import Judged, exported_rule, score_by_pixels
-from layerboard.tasks.segmentation.capi import CapiConfig, pixels_of
+from layerboard.benchmark.exported.segment import Judged, score_by_pixels
+from layerboard.tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
 from tests.benchmark.exported.conftest import Says, Scores
 from tests.tasks.agreement import in_context as agreement
 from workshop.render.masks import write_mask
@@ -111,7 +111,7 @@ def by_pixels(tmp_path: Path, name: str) -> tuple[Path, Judged, CapiConfig]:
     path = archive(tmp_path, name)
     keys = [str(number) for number in range(8)]
     wanted = frozenset(str(number) for number in params["held_out_images"])
-    rule = exported_rule(None)
+    rule = CapiTask.configs["capi"]
     seed = next(
         seed
         for seed in range(500)

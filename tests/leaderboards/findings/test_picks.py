@@ -33,37 +33,13 @@ CPU = "Fast CPU, 2 threads"
 
 def candidates(*rows: tuple[str, int, float, float], **facts: object) -> pd.DataFrame:
     """Candidates of a backbone, layer, score and milliseconds each."""
-    usual = {
-        "depth": 12,
-        "pooling": "cls",
-        "tap": "block",
-        "protocol": "standard",
-        "parameters": NAN,
-        "gflops": NAN,
-        "dim": 96.0,
-        "licence": "MIT",
-        "n": 400,
-        "unit": "images",
-        "transform": "",
-        "bytes": 384.0,
-        "thresholds": "",
-        "view_size": "",
-        "timed_at": "",
-        "disturbed": False,
-    } | facts
-    body = [
-        {
-            "backbone": name,
-            "layer": layer,
-            "value": value,
-            "ci_low": value - 1,
-            "ci_high": value + 1,
-            "ms": ms,
-        }
-        | usual
-        for name, layer, value, ms in rows
-    ]
-    return pd.DataFrame(body, columns=CANDIDATE)
+    usual = dict.fromkeys(("transform", "thresholds", "view_size", "timed_at"), "")
+    usual |= {"depth": 12, "pooling": "cls", "tap": "block", "protocol": "standard", "licence": "MIT"}
+    usual |= {"parameters": NAN, "gflops": NAN, "dim": 96.0, "bytes": 384.0, "n": 400, "unit": "images"}
+    usual |= {"disturbed": False} | facts
+    frame = pd.DataFrame(rows, columns=["backbone", "layer", "value", "ms"])
+    frame = frame.assign(ci_low=frame["value"] - 1, ci_high=frame["value"] + 1)
+    return frame.assign(**usual).reindex(columns=CANDIDATE)  # type: ignore[arg-type]
 
 
 def cost(backbone: str, layer: int, ms: float, on: str = CPU, **changes: object):  # type: ignore[no-untyped-def]

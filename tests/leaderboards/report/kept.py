@@ -18,6 +18,15 @@ from tests.leaderboards.builder import frame, layers
 LAYERS = 3
 """Layers of every backbone, all of which are drawn."""
 
+CLASSES = {
+    "classes": ["cat", "n1", "none"],
+    "class_folder": ["n1"],
+    "class_name": ["dog"],
+    "class_images": [[4, 5, 0]] * 3,
+    "mistaken": [[[1, 0, 3], [0, 1, 1], [0, 0, 0]]] * 3,
+}
+"""Two classes with images and one without, and what they are taken for."""
+
 
 def keep(output: Path, records: list[Any], arrays: dict[str, Any], pictures: list[str]) -> None:
     """Write records of one backbone and task, and its examples with a picture of a colour for each name."""

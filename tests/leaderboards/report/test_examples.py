@@ -11,10 +11,10 @@ from scipy.stats import binomtest
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.report.gallery.places import outline
 from layerboard.leaderboards.report.gallery.section import example_sections
-from layerboard.leaderboards.report.page import ASSETS
+from layerboard.leaderboards.report.templates.environment import ASSETS
 from tests.leaderboards.builder import layers
 from tests.leaderboards.reader import Reader
-from tests.leaderboards.report.kept import keep, keep_knn, read
+from tests.leaderboards.report.kept import CLASSES, keep, keep_knn, read
 
 NASTY = "val/dog/<script>alert('1')</script>&\"x\".png"
 
@@ -67,14 +67,7 @@ def test_a_query_that_only_another_backbone_gets_right_is_told_first(tmp_path: P
 
 
 def test_classes_come_lowest_first_with_what_they_are_taken_for(tmp_path: Path) -> None:
-    classes = {
-        "classes": ["cat", "n1", "none"],
-        "class_folder": ["n1"],
-        "class_name": ["dog"],
-        "class_images": [[4, 5, 0]] * 3,
-        "mistaken": [[[1, 0, 3], [0, 1, 1], [0, 0, 0]]] * 3,
-        "mistaken_image": [["val/dog", "val/cat", ""]] * 3,
-    }
+    classes = CLASSES | {"mistaken_image": [["val/dog", "val/cat", ""]] * 3}
     for name, right in (("mini-dino", [3, 2, 0]), ("mini-clip", [2, 4, 0])):
         top = 90.0 if name == "mini-dino" else 80.0
         keep_knn(tmp_path, name, [50.0, top, 40.0], [[True]] * 3, more=classes | {"class_right": [right] * 3})

@@ -39,7 +39,7 @@ KINDS = (
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_figure_shows_its_numbers_inside_of_its_frame(figures, kind):
+def test_a_figure_shows_its_numbers_inside_of_its_frame_and_is_not_blank_nor_black(figures, kind):
     spec = next(spec for name, spec in figures.items() if name.startswith(kind))
     root = ET.fromstring(engine.render_chart(spec))
     width, height = float(root.get("width")), float(root.get("height"))
@@ -48,11 +48,6 @@ def test_a_figure_shows_its_numbers_inside_of_its_frame(figures, kind):
     assert len(texts) > 5
     assert all(0 <= x <= width and 0 <= y <= height for _, x, y in texts)
     assert sum(1 for part in root.iter() if part.tag in (f"{SVG}path", f"{SVG}image", f"{SVG}line")) >= 5
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_figure_is_not_blank_nor_black(figures, kind):
-    spec = next(spec for name, spec in figures.items() if name.startswith(kind))
     drawn = vl_convert.vegalite_to_png(json.dumps(spec))
     pixels = np.asarray(Image.open(io.BytesIO(drawn)).convert("RGB"), float)
     assert pixels.std() > 10

@@ -4,8 +4,8 @@ import pytest
 from markupsafe import Markup
 
 from layerboard.leaderboards.charts.engine import vega_script
-from layerboard.leaderboards.report.page import ASSETS, report_page
-from layerboard.leaderboards.report.templates.environment import PageSection
+from layerboard.leaderboards.report.page import report_page
+from layerboard.leaderboards.report.templates.environment import ASSETS, PageSection
 from tests.leaderboards.builder import floor, frame, layers, record
 from tests.leaderboards.reader import Reader
 from tests.leaderboards.report.boards import HOSTILE, content, cost, small

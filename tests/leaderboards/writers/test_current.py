@@ -17,7 +17,7 @@ from layerboard.leaderboards.records import state
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.files import NEAR_DUPLICATES
-from layerboard.leaderboards.records.record import suite_records
+from layerboard.leaderboards.records.record import folder_records, of_suite
 from layerboard.leaderboards.writers import build, current
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.zoo.atomic import write_whole
@@ -30,7 +30,7 @@ def write_changed(board, output):
 
 
 def board_of(output, suite="mini"):
-    records = suite_records(output / "records", suite)
+    records = of_suite(folder_records(output / "records"), suite)
     board = Board.of(records, suite, items=output / "items", arrays=output / "arrays")
     return board.knowing({name: spec for name, spec in known_specs().items() if name.startswith("mini")})
 

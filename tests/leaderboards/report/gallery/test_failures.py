@@ -8,15 +8,7 @@ import pytest
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.report.gallery.section import failure_frames
 from tests.leaderboards.builder import frame, layers
-from tests.leaderboards.report.kept import LAYERS, keep, keep_knn, read
-
-CLASSES = {
-    "classes": ["cat", "n1", "none"],
-    "class_folder": ["n1"],
-    "class_name": ["dog"],
-    "class_images": [[4, 5, 0]] * 3,
-    "mistaken": [[[1, 0, 3], [0, 1, 1], [0, 0, 0]]] * 3,
-}
+from tests.leaderboards.report.kept import CLASSES, LAYERS, keep, keep_knn, read
 
 
 def test_classes_confusions_and_what_another_gets_right(tmp_path: Path) -> None:
