@@ -159,7 +159,7 @@ def _choose_column(option: str, kind: str, columns: list[str], admitted: list[st
         return chosen
     if len(columns) != 1:
         raise InputError(
-            f"expected one {kind} column in {spec.text}, found {', '.join(sorted(columns)) or 'none'}; choose "
-            "with hf:ID?image=COLUMN&label=COLUMN"
+            f"expected one {kind} column in {spec.text}, found {', '.join(sorted(columns)) or 'none'}; "
+            "choose with hf:ID?image=COLUMN&label=COLUMN"
         )
     return columns[0]
