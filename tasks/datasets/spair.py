@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -27,6 +26,8 @@ from layerboard.zoo.errors import InputError, counted, shortened
 from layerboard.zoo.reading import read_as
 from layerboard.zoo.view.geometry import Box
 
+Number = int | float  # as it is written, since identities tell 1 from 1.0
+BEYOND = 2**63  # no coordinate in pixels
 # remark wherever those numbers are compared
 TOLD = "the official numbers of pairs by level are those that a third party's script tells"
 
@@ -121,11 +122,11 @@ class _Stated:
     mirror: int
     src_imname: str
     src_imsize: tuple[int, int, int]
-    src_bndbox: Box
+    src_bndbox: tuple[Number, Number, Number, Number]
     src_kps: list[tuple[float, float]]
     trg_imname: str
     trg_imsize: tuple[int, int, int]
-    trg_bndbox: Box
+    trg_bndbox: tuple[Number, Number, Number, Number]
     trg_kps: list[tuple[float, float]]
     kps_ids: list[str | int] | None = None
     viewpoint_variation: int | None = None
@@ -215,7 +216,7 @@ def _side(pair: _Stated, side: str, where: str) -> _Side:
     facts = ("imname", "imsize", "bndbox", "kps")
     name, (*size, _), box, points = (getattr(pair, f"{side}_{fact}") for fact in facts)
     left, top, right, bottom = box
-    if not (left < right < inf and top < bottom < inf):
+    if not (-BEYOND < left < right < BEYOND and -BEYOND < top < bottom < BEYOND):
         raise InputError(f"expected {side}_bndbox (x1 y1 x2 y2) with x1 < x2 and y1 < y2 in {where}")
     margin = max(size)  # official keypoints may be outside the image, but by less than its longer side
     for point in points:

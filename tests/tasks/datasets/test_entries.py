@@ -299,6 +299,7 @@ class TestSpair(DatasetCase):
         (fields(src_imname=3), "expected str, got int, at src_imname"),
         (fields(src_imname="../dog/a.jpg"), "below the dataset's folder"),
         (fields(trg_bndbox=[5, 5, 5, 9]), "trg_bndbox .* x1 < x2"),
+        (fields(trg_bndbox=[5, 5, 10**400, 9]), "trg_bndbox .* x1 < x2"),
         (fields(trg_bndbox=[5, 5]), "list of length 4, got 2, at trg_bndbox"),
         (fields(src_imsize=[51, 40, 3]), "to be 51 x 40 pixels as .* says, found 50 x 40"),
         (fields(trg_imsize=[50, 41, 3], trg_imname="2008_000000.jpg"), "one size of image cat/2008_000000"),
