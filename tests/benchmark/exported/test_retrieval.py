@@ -117,5 +117,5 @@ def test_wrong_ground_truths(says, archive, tmp_path):
         in says("retrieval", "--features", path, "--ground-truth", tmp_path / "gnd.pkl").error
     )
     said = says("retrieval", "--features", path, "--ground-truth", tmp_path / "none.pkl")
-    assert "none.pkl cannot be read" in said.error
+    assert "none.pkl, which cannot be read" in said.error
     assert "found neither" in says("retrieval", "--ground-truth", small(tmp_path)).error

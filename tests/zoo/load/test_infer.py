@@ -32,12 +32,13 @@ VIT = {
     "image_size": 56,
     "patch_size": 14,
 }
+CONV = {"hidden_sizes": [16, 32], "depths": [1, 2], "num_stages": 2}
 
 
 def save(folder: Path, name: str, **options: object) -> transformers.PreTrainedModel:
     """A random model of a transformers class, saved as its library does; nothing is left at zero.
 
-    Without ``embed_dim`` or ``hidden_sizes`` in the options, it is one of two blocks.
+    Without ``embed_dim`` or ``hidden_sizes`` in the options, it is one of two blocks, or of two stages.
     """
     model, files = _made(name, json.dumps(options, sort_keys=True))
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,8 +53,9 @@ def _made(name: str, described: str) -> tuple[transformers.PreTrainedModel, dict
     options = json.loads(described)
     model_class = getattr(transformers, name, None) or getattr(rotary_vit, name)
     is_whole = "embed_dim" in options or "hidden_sizes" in options
+    shape = {} if is_whole else CONV if "ConvNext" in name else VIT
     torch.manual_seed(0)
-    model = model_class(model_class.config_class(**({} if is_whole else VIT), **options))
+    model = model_class(model_class.config_class(**shape, **options))
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
     with TemporaryDirectory() as folder:
@@ -112,6 +114,15 @@ def test_transformers(
     if has_final and name not in ("CLIPVisionModel", "MetaClip2VisionModel", "MLCDVisionModel"):
         torch.testing.assert_close(layers["final"], out.last_hidden_state[:, prefix:], rtol=1e-4, atol=1e-4)
     backbone.visit(pixels(1, 3 * 14, 5 * 14), lambda _: None)
+
+
+@pytest.mark.parametrize("name", ["ConvNextModel", "ConvNextV2Model"])
+def test_convolutional(name: str, tmp_path: Path, loader: Loader) -> None:
+    save(tmp_path, name)
+    spec = infer(str(tmp_path), None, None)
+    assert spec.stages == (Stage(1, 16, 4), Stage(2, 32, 8))
+    assert (spec.heads, spec.has_cls, spec.prefix_tokens, spec.input_size) == (None, False, 0, 224)
+    loader(spec).visit(pixels(1, 24, 40), lambda _: None)
 
 
 @pytest.mark.parametrize("name", ["dino-s16", "clip-b16", "mae-b16", "beit-b16", "resnet50"])
