@@ -218,6 +218,8 @@ def _side(pair: _Stated, side: str, where: str) -> _Side:
     left, top, right, bottom = box
     if not (-BEYOND < left < right < BEYOND and -BEYOND < top < bottom < BEYOND):
         raise InputError(f"expected {side}_bndbox (x1 y1 x2 y2) with x1 < x2 and y1 < y2 in {where}")
+    if not all(0 < edge < BEYOND for edge in size):
+        raise InputError(f"expected {side}_imsize (width height channels) of an image in {where}")
     margin = max(size)  # official keypoints may be outside the image, but by less than its longer side
     for point in points:
         if not all(-margin <= x <= edge + margin for x, edge in zip(point, size, strict=True)):
