@@ -90,7 +90,7 @@ def test_a_campaign_that_is_killed_ten_times_ends_as_one_that_nothing_disturbed(
     draw, shown = random.Random(0), str(tmp_path / "shown")
     of = ["--data", str(data), "--campaign"]
     jobs = [[(["run", *of, str(file)], draw.randint(1, 4), shown)] for _ in range(KILLS)]
-    jobs.append([(["run", *of, str(tmp_path / "out")], 0, shown)])
+    jobs.append([(["run", *of, str(tmp_path / "out"), "--cache", str(tmp_path / "cache")], 0, shown)])
     (tmp_path / "jobs.json").write_text(json.dumps(jobs))
     ended = subprocess.run(
         [sys.executable, "-m", "tests.benchmark.driver", str(tmp_path / "jobs.json")],
