@@ -1,7 +1,6 @@
 """Results of a training that was begun again under its name: moved out of the way, not lost."""
 
 from collections.abc import Iterable
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -30,8 +29,8 @@ def set_aside(output: Path, names: Iterable[str]) -> str:
     aside = next(each for each in places if not each.exists())
     for name in listed:
         for folder in _FOLDERS:
-            with suppress(FileNotFoundError):
+            if (there := output / folder / safe_name(name)).exists():
                 (aside / folder).mkdir(parents=True, exist_ok=True)
-                (output / folder / safe_name(name)).rename(aside / folder / safe_name(name))
+                there.rename(aside / folder / safe_name(name))
     verb = "is" if len(listed) == 1 else "are"
     return f"{', '.join(listed)} {verb} of an earlier training of this name, and left out: moved to {aside}"

@@ -17,7 +17,7 @@ OWN_ENDING = 9  # characters at the end of the name of own data: a hyphen, and a
 
 def is_own_name(dataset: str) -> bool:
     """Whether a dataset in records is the user's own: its name ends with a digest of its content."""
-    return re.fullmatch(r".*-[0-9a-f]{8}", dataset, re.DOTALL) is not None
+    return re.fullmatch(rf".*-[0-9a-f]{{{OWN_ENDING - 1}}}", dataset, re.DOTALL) is not None
 
 
 def task_key(task: str, dataset: str, protocol: str, transform: str = "", sets: bool = False) -> str:

@@ -48,8 +48,8 @@ def read_region(path: Path) -> NDArray[np.bool_]:
     with decoding(f"cannot decode mask {path}"), open_image(path) as image:
         is_lossy = image.format in LOSSY
         if image.has_transparency_data:
-            alpha = np.asarray(image.convert("RGBA").getchannel("A"))
-            colours = np.asarray(image.convert("RGBA").convert("RGB"))
+            layers = np.asarray(image.convert("RGBA"))
+            colours, alpha = layers[..., :3], layers[..., 3]
         else:
             alpha = None
             plain = image.mode in ("1", "L", "F") or image.mode.startswith("I")
