@@ -1,10 +1,11 @@
 """Libraries that are missing or cannot be imported, in one sentence. Imports nothing heavy."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
-from importlib.metadata import packages_distributions, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
 from traceback import walk_tb
@@ -86,10 +87,18 @@ def _broken(library: str, error: BaseException) -> BrokenLibraryError:
 
 def _version(module: str) -> str:
     """Version of the distribution that has a module; "" if it is unknown."""
-    try:
-        return version(packages_distributions()[module][0])
-    except Exception:  # it is absent, or its metadata are damaged, which raises all kinds of errors
-        return ""
+    with suppress(Exception):  # it is absent, or its metadata are damaged, which raises all kinds of errors
+        try:
+            return version(module)
+        except PackageNotFoundError:
+            return version(_distributions()[module][0])
+    return ""
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    """The distributions that have a module, by its name; read once, since that opens files of all of them."""
+    return packages_distributions()
 
 
 def _importing(error: BaseException) -> str:

@@ -65,7 +65,7 @@ def test_without_altair_it_says_what_to_install(charts, monkeypatch):
         charts["knn-best"].altair()
 
 
-@pytest.mark.parametrize("name", ["knn-layers", "knn-panels", "layers", "mini-dino-tasks"])
+@pytest.mark.parametrize("name", ["knn-panels", "layers"])
 def test_altair_takes_it_and_gives_it_back(charts, name):
     altair = pytest.importorskip("altair")
     chart = charts[name].altair()

@@ -12,7 +12,7 @@ from layerboard.tasks.framework.task import map_in_parallel
 
 def threads(job: int) -> tuple[int, set[int]]:
     """The thread that works, and how many threads its libraries would use."""
-    sum(range(3_000_000))  # long enough for others to begin
+    sum(range(1_000_000))  # long enough for others to begin
     return get_ident(), {library["num_threads"] for library in threadpool_info()}
 
 

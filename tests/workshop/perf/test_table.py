@@ -15,6 +15,7 @@ CHEAP = {"pass": 3, "gram": 1, "cka": 1, "davis": 1, "jf": 1, "spair": 1, "knn":
 """Topics that a test can afford, and their rows."""
 
 
+@pytest.mark.slow  # times, which are taken again and again
 def test_cheap_topics_give_all_rows(capsys, monkeypatch):
     tiny = {"hidden_size": 24, "num_attention_heads": 2, "intermediate_size": 48, "num_hidden_layers": 2}
     monkeypatch.setitem(networks.SIZES, "ViT-S/16", tiny)

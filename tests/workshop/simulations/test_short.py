@@ -6,6 +6,7 @@ Limits are what it promises, give or take three standard errors.
 import re
 
 import numpy as np
+import pytest
 
 from workshop.simulations import uncertainty
 
@@ -21,6 +22,7 @@ def within(limit, samples):
     return 100 * (limit + 3 * np.sqrt(limit * (1 - limit) / samples))
 
 
+@pytest.mark.slow  # thousands of draws, of which fewer would show nothing
 def test_the_short_simulation_keeps_the_promises():
     size = uncertainty.QUICK
     tables = re.split(r"\n\n(?=\w)", "\n".join(uncertainty.promises(size)))

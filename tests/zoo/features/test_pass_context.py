@@ -127,8 +127,8 @@ def test_threads_get_the_vectors_of_their_own_images(name: str, around: str) -> 
             return (cut.module(pixels[at]) if number % 3 == 1 else cut([every[at]]))[0].numpy()
 
     with ThreadPoolExecutor(4) as threads:
-        found = [*threads.map(vectors, range(96))]
-    np.testing.assert_array_equal(found, alone[np.arange(96) % 8])
+        found = [*threads.map(vectors, range(48))]
+    np.testing.assert_array_equal(found, alone[np.arange(48) % 8])
 
 
 def test_settings_are_put_back_by_the_last_of_several_threads() -> None:
