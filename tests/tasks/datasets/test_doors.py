@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch.utils.data import Dataset
 
+from layerboard import LayerEncoder, load
 from layerboard.benchmark.engines.progress import Terminal
 from layerboard.benchmark.look import pictures_of
 from layerboard.tasks.datasets.base import Data, images_of
@@ -96,6 +97,15 @@ def test_an_image_has_the_same_pixels_whatever_it_comes_in(
         np.testing.assert_array_equal(np.asarray(pixels(door(path))), np.asarray(pixels(path)))
     (shown,) = pictures_of([files[0]], 1, Terminal())
     assert shown.image.size == pixels(files[0]).size == SIZE[::-1]
+
+
+def test_encoders_show_a_network_those_pixels(files: list[Path]) -> None:
+    encode, encoder = load("mini-resnet", layer=1), LayerEncoder("mini-resnet", 1)
+    expected = encode([pixels(path) for path in files]).numpy()
+    for name, door in SINGLE.items():
+        images = [door(path) for path in files]
+        np.testing.assert_array_equal(encode(images).numpy(), expected, err_msg=name)
+        np.testing.assert_array_equal(encoder.transform(images), expected, err_msg=name)
 
 
 class Pairs(Dataset[Any]):
