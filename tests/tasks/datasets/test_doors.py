@@ -103,10 +103,10 @@ def test_an_image_has_the_same_pixels_whatever_it_comes_in(
 def test_encoders_show_a_network_those_pixels(files: list[Path]) -> None:
     encode, encoder = load("mini-resnet", layer=1), LayerEncoder("mini-resnet", 1)
     preprocess: Any = encode.preprocess
-    expected = [encode.preprocess(pixels(path)).numpy() for path in files]
+    expected = [preprocess(pixels(path)).numpy() for path in files]
     vectors = encode([pixels(files[0])]).numpy()
     for name, door in SINGLE.items():
-        shown = [encode.preprocess(door(path)).numpy() for path in files]
+        shown = [preprocess(door(path)).numpy() for path in files]
         np.testing.assert_array_equal(shown, expected, err_msg=name)
         np.testing.assert_array_equal(encoder.transform([door(files[0])]), vectors, err_msg=name)
 
