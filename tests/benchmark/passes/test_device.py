@@ -46,10 +46,10 @@ MEASURED = (
 OF_ATTENTION = ("attention-maps", "attention-distance", "attention-shares", "saliency")
 """Those that a ConvNet cannot be asked for."""
 
-CASES: tuple[tuple[str, EvaluationProtocol], ...] = (
-    ("dinov3-s16", STANDARD),  # a class token and registers
-    ("siglip-b16", PAPER),  # no prefix tokens
-    ("resnet50", STANDARD),
+CASES = (
+    pytest.param("dinov3-s16", STANDARD, id="dinov3-s16"),  # a class token and registers
+    pytest.param("siglip-b16", PAPER, id="siglip-b16", marks=pytest.mark.slow),  # no prefix tokens
+    pytest.param("resnet50", STANDARD, id="resnet50"),
 )
 
 
@@ -132,7 +132,7 @@ def to_host(arrays: Mapping[Any, Tensor]) -> dict[Any, Tensor]:
     }
 
 
-@pytest.mark.parametrize(("name", "rules"), CASES, ids=[name for name, _ in CASES])
+@pytest.mark.parametrize(("name", "rules"), CASES)
 def test_no_listener_asks_for_a_value_before_its_transfer(
     name: str, rules: EvaluationProtocol, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
