@@ -380,7 +380,7 @@ def alike() -> Spec:
         )
         for colour, width in (("#000000", 3.2), ("#ffffff", 1.4))
     ]
-    transforms = [
+    transforms: list[Spec] = [
         {"filter": "datum.first == {=first} && datum.second == {=second}"},
         {"flatten": ["numbers"], "as": ["value"]},
         {"window": [{"op": "row_number", "as": "index"}]},

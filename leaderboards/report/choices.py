@@ -19,11 +19,7 @@ ACROSS: Mapping[str, Words] = {
 }
 MAP_SIDE, SMALLEST_CELL, LARGEST_CELL = 900, 4, 24  # pixels of the side of a matrix, and of its cells
 ACROSS_TEXTS = {"layer": "layer", "relative": "share of the depth"}
-CHANNELS = {
-    "colours": "color",
-    "shapes": "shape",
-    "dashes": "strokeDash",
-}  # words of charts, and what they name
+CHANNELS = {"colours": "color", "shapes": "shape", "dashes": "strokeDash"}  # of charts, by their words
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +65,13 @@ def task_words(report: Report) -> dict[str, Words]:
     """
     words = {}
     best, measures = (frame.groupby("column") for frame in (report.best, report.measures))
-    for column in report.columns["column"]:
-        rows = best.get_group(column) if column in best.groups else report.best[:0]
+    for column in report.board.columns:
+        rows = best.get_group(column.heading) if column.heading in best.groups else report.best[:0]
         families, _ = pd.factorize(rows["family"])
-        words[str(column)] = {
+        words[column.heading] = {
             "order": rows["backbone"].tolist(),
             "grouped": rows["backbone"].iloc[families.argsort(kind="stable")].tolist(),
-            "measure": measures.get_group(column)["measure"].tolist(),
+            "measure": measures.get_group(column.heading)["measure"].tolist(),
         }
     return words
 

@@ -37,7 +37,6 @@ from layerboard.leaderboards.sections.tables import every_layer, overall_metrics
 from layerboard.zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
-COLUMNS = ("column", "task", "dataset", "protocol")
 MEASURES = ("measure", "column", "metric", "floor")
 SCORES = (
     *("column", "measure", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
@@ -105,12 +104,6 @@ class Report:
             if backbone in self.board.plain_backbones
         ]
         return pd.DataFrame(rows, columns=[*BACKBONES])
-
-    @cached_property
-    def columns(self) -> pd.DataFrame:
-        """Columns `COLUMNS`: the leaderboard's columns by their headings, in order."""
-        rows = [(each.heading, each.task, each.dataset_name, each.protocol) for each in self.board.columns]
-        return pd.DataFrame(rows, columns=[*COLUMNS])
 
     @cached_property
     def measures(self) -> pd.DataFrame:

@@ -63,7 +63,7 @@ def without_figure(report: Report) -> list[str]:
 def charts_of(report: Report, usual: Sequence[str] = ()) -> list[Chart]:
     """The figures of a suite, the usual one first: it fits the first of the patterns that fits any."""
     figures = dict(figures_of(report))
-    if len(report.columns) == 1:
+    if len(report.board.columns) == 1:
         figures.pop("layers", None)  # the curves of all tasks in a row
     fitting = (name for pattern in usual for name in figures if fnmatchcase(name, pattern))
     first = next(fitting, "")
@@ -95,13 +95,11 @@ def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
 
 
 def _task_figures(report: Report) -> Iterator[tuple[str, Spec]]:
-    tasks, costs = report.columns["task"].value_counts(), cost_words(report)
+    tasks, costs = Counter(column.task for column in report.board.columns), cost_words(report)
     chosen, measures = task_words(report), measure_words(report)
-    for column in report.columns.to_dict("records"):
-        heading, task = str(column["column"]), str(column["task"])
-        name = (
-            task if tasks[task] == 1 else f"{task}-{plain_name(str(column['dataset']))}-{column['protocol']}"
-        )
+    for column in report.board.columns:
+        heading, task = column.heading, column.task
+        name = task if tasks[task] == 1 else f"{task}-{plain_name(column.dataset_name)}-{column.protocol}"
         words, order = chosen[heading], chosen[heading]["order"]
         # how a name ends, the view, the metric, and further words
         figures: list[tuple[str, str, str, Words]] = [
@@ -137,7 +135,7 @@ def _row_figures(report: Report) -> Iterator[tuple[str, Spec]]:
 
 def _backbone_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     for backbone, rows in report.best.groupby("backbone", sort=False):
-        order = [name for name in report.columns["column"] if name in set(rows["column"])]
+        order = [each.heading for each in report.board.columns if each.heading in set(rows["column"])]
         wide, words = max(WIDTH, 26 * int(rows["depth"].max())), {"tasks": order, "order": order}
         yield f"{backbone}-tasks", _drawn(report, "task_map", words, wide, backbone=str(backbone))
 

@@ -63,7 +63,7 @@ def _lead(report: Report) -> str:
         which = f"{counted(count, 'frozen backbones')}{some if toys else ''}"
     layers = counted(int(report.backbones["depth"].sum()), "layers")
     return (
-        f"{which}; {layers} in all, each on {counted(len(report.columns), 'tasks')}. "
+        f"{which}; {layers} in all, each on {counted(len(report.board.columns), 'tasks')}. "
         "Scores are percent, higher is better; ± is the 95 % margin of error, or both ends are given."
     )
 
@@ -88,7 +88,7 @@ def _scored_sections(report: Report, choices: Mapping[str, ReportChoice]) -> lis
         partly, measured = bool(report.costs["ms"].isna().any()), len(report.measured_costs) > 0
         shared |= {"measured": measured, "partly": partly, "disturbed": report.disturbed}
         sections.append(_viewed("cost", "cost", "What quality costs", ["tradeoff"], shared))
-    shared |= {"rows": len(report.columns)}
+    shared |= {"rows": len(report.board.columns)}
     return [*sections, _viewed("backbone", "one backbone", "One backbone, every task", ["task_map"], shared)]
 
 
@@ -132,7 +132,7 @@ def _further_sections(
 def _data(report: Report, choices: Mapping[str, ReportChoice]) -> dict[str, Any]:
     """What the page's script reads: frames, charts, and what the choices mean."""
     words = series_words(report.looks) | matrix_words(report)
-    words |= {"tasks": report.columns["column"].tolist(), "font": FONT}
+    words |= {"tasks": [column.heading for column in report.board.columns], "font": FONT}
     views = {view.name: _view(view, choices) for view in VIEWS}
     return {
         "suite": report.board.page,
