@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Numbers, Text, said
+from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text, said
 from layerboard.leaderboards.blocks.display import score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
@@ -32,7 +32,7 @@ from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
 from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, reproduction
-from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, cka_maps
+from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, cka_maps, cka_page
 from layerboard.leaderboards.sections.tables import every_layer, overall_metrics
 from layerboard.zoo.spec import entry_name
 
@@ -236,11 +236,17 @@ class Report:
         return pd.DataFrame(map(_matrix, every), columns=[*MATRICES])
 
     @cached_property
+    def cka_page(self) -> Page | None:
+        """The page of CKA of all compared layers; None without any."""
+        return cka_page(self.board)
+
+    @cached_property
     def numbers(self) -> tuple[Numbers, ...]:
-        """Tables of all scores, analyses and costs, as on the leaderboard's pages."""
+        """Tables of all scores, analyses, costs and CKA, as on the leaderboard's pages."""
         parts = [self.board] if len(self.board.plain) else []
         parts += [part for part in (self.board.analyses, self.board.costs) if part]
-        return tuple(map(numbers_of, parts))
+        cka = self.cka_page.numbers if self.cka_page else None
+        return (*map(numbers_of, parts), *([cka] if cka else []))
 
 
 def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> Report:

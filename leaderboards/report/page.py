@@ -21,7 +21,6 @@ from layerboard.leaderboards.report.table import best_table
 from layerboard.leaderboards.report.templates.environment import PageSection, filled, offline_page
 from layerboard.leaderboards.report.views import BEST, FEW, OF_BEST, VIEWS, ReportView, view_named
 from layerboard.leaderboards.sections.cost import cost_page
-from layerboard.leaderboards.sections.layer_cka import cka_page
 from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks, run_sentence
 from layerboard.zoo.errors import counted
@@ -106,7 +105,7 @@ def _further_sections(
     """The sections on similarity, on examples and on provenance."""
     board, sections = report.board, list[PageSection]()
     writer = CollapsibleWriter(report.labels)
-    if cka := cka_page(board):
+    if cka := report.cka_page:
         figures = writer.html(collapsibles(cka.blocks, "How to read the maps"), opened=2)
         shared = {"choices": choices, "rows": 0, "figures": figures}
         sections.append(_viewed("alike", "similarity", "How alike layers are (CKA)", ["alike"], shared))
