@@ -35,8 +35,9 @@ class ReportChoice:
 def choices_of(report: Report) -> dict[str, ReportChoice]:
     """The choices that a report has, by name."""
     compared = report.matrices
-    both = dict.fromkeys([*compared["first"], *compared["second"]])
-    labels = dict.fromkeys((label for label in report.labels if label in both), Words())
+    labels = {label: Words() for label in report.labels if label in {*compared["first"]}}
+    # the usual pair is the first backbone and another one, if it was compared with any
+    compared_with = compared.loc[compared["first"] == next(iter(labels), ""), "second"].tolist()
     metrics = report.measures[["measure", "metric"]].itertuples(index=False, name=None)
     across = dict(sorted(ACROSS.items(), reverse=len(set(report.backbones["depth"])) > 1))
     choices = (
@@ -47,7 +48,7 @@ def choices_of(report: Report) -> dict[str, ReportChoice]:
         ReportChoice("backbone", "backbone", dict.fromkeys(report.backbones["backbone"], Words()), {}),
         ReportChoice("tokens", "tokens", dict.fromkeys(compared["table"], Words()), {}),
         ReportChoice("first", "backbone", labels, {}),
-        ReportChoice("second", "against", dict([*labels.items()][1:]) | labels, {}),  # another one at first
+        ReportChoice("second", "against", dict.fromkeys(compared_with[1:], Words()) | labels, {}),
     )
     return {choice.name: choice for choice in choices}
 

@@ -5,6 +5,7 @@ import pytest
 
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.report.content import FIRST, MAYBE, SCORES, UNTESTED, WORSE, report_of
+from layerboard.leaderboards.report.views import view_named
 from tests.leaderboards.builder import floor, frame
 from tests.leaderboards.findings.test_reproduce import BEST as BEST_BLOCK
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, small
@@ -61,6 +62,15 @@ def test_a_number_of_others_stands_beside_its_column():
     [row] = scores[scores["place"] == "published"].to_dict("records")
     assert (row["column"], row["backbone"], row["layer"], row["value"]) == (KNN, "mini-clip", 3.0, 60.0)
     assert len(scores) == 1 + len(board().scores)
+
+
+def test_a_chart_draws_the_rows_of_what_is_chosen():
+    mine = {"source": "mine", "backbone": "mini-clip", "dataset": "mini-imagenet", "protocol": "standard"}
+    scores = board(published=[replace(BEST_BLOCK, **mine, value=60.0, input_size=64)]).scores
+    ranking, panels = (view_named(name) for name in ("ranking", "panels"))
+    assert {*ranking.rows(scores, task=KNN)["column"]} == {KNN}
+    assert [*ranking.rows(scores, task=KNN)["place"]] == ["best"] * len(VALUES) + ["published"]
+    assert len(panels.rows(scores, measure=KNN)) == 3 * len(VALUES)
 
 
 def test_records_without_scores_make_an_empty_board():
