@@ -26,6 +26,7 @@ from layerboard.leaderboards.board.frames import (
     best_rows,
     candidates,
     floor_draws,
+    in_order,
 )
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
@@ -133,18 +134,19 @@ class Report:
         shown to be worse than the backbone's best) or empty; ``group`` is that of the backbone, at its best
         layer by the column's own metric, and empty elsewhere. Published numbers, which come last, have
         `OTHERS` as both, and are at their own layer or at that of the measured number. ``relative`` is the
-        share of the depth. By the column's own metric, scores have the costs of their layers, with
-        ``parameters`` in millions.
+        share of the depth. Measured scores have the costs of their layers, with ``parameters`` in millions.
         """
-        columns = {column.heading: column for column in self.board.columns}
-        measured = [_scores(column, self.board.bounds[column.key]) for column in columns.values()]
-        others = self.measures[self.measures["measure"] != self.measures["column"]]
-        names = others[["measure", "column", "metric"]].itertuples(index=False, name=None)
-        by_metrics = [_by_metric(columns[heading], metric, measure) for measure, heading, metric in names]
+        measures = self.measures.groupby("column")[["measure", "metric"]]
+        parts = [
+            _scores(column, self.board.bounds[column.key], measure, metric)
+            for column in self.board.columns
+            for measure, metric in measures.get_group(column.heading).itertuples(index=False, name=None)
+        ]
         costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6)
-        rows = with_costs(self._labelled(measured, (*SCORES, "view_size")), costs).drop(columns="view_size")
-        more = self._labelled([*by_metrics, self._published()], SCORES)
-        rows = pd.concat([frame for frame in (rows, more) if len(frame)] or [rows], ignore_index=True)
+        measured = with_costs(self._labelled(parts, (*SCORES, "view_size")), costs)
+        others = self._labelled([self._published()], SCORES)
+        rows = pd.concat([measured.drop(columns="view_size"), *([others] if len(others) else [])])
+        rows = rows.reset_index(drop=True)
         return rows.assign(relative=rows["layer"] / rows["depth"])
 
     @property
@@ -263,38 +265,32 @@ def _matrix(matrix: LayerCka) -> tuple[object, ...]:
     return (matrix.table, *ends, *names, matrix.nearest.tolist())
 
 
-def _scores(column: Column, bounds: Bounds) -> pd.DataFrame:
-    """Scores of every block by the column's own metric, with what the data tell of them."""
-    best = column.best.sort_values("value", ascending=False, kind="stable")
-    marks = dict.fromkeys(bounds.worse, WORSE) | dict.fromkeys(bounds.maybe, MAYBE)
+def _scores(column: Column, bounds: Bounds, measure: str, metric: str) -> pd.DataFrame:
+    """Scores of every block by a metric; by the column's own with what the data tell of them."""
+    rows = candidates(every_layer(column, None, metric))
+    is_best = rows.index.isin(best_rows(rows).index)
+    best = in_order(rows[is_best], column.backbones).sort_values("value", ascending=False, kind="stable")
+    marks = dict.fromkeys(best["backbone"], UNTESTED)
+    marks |= dict.fromkeys(bounds.worse, WORSE) | dict.fromkeys(bounds.maybe, MAYBE)
     marks |= dict.fromkeys(best["backbone"][best["value"] == best["value"].max()], FIRST)
-    rows, fields = column.candidates, ["backbone", "layer"]
-    is_best = pd.MultiIndex.from_frame(rows[fields]).isin(pd.MultiIndex.from_frame(best[fields]))
     choices = [column.held_out.get(name) for name in rows["backbone"].where(is_best, "")]
+    ranks = {name: rank for rank, name in enumerate(best["backbone"])}
+    texts = [score_text(*each) for each in rows[INTERVAL].astype(float).itertuples(index=False, name=None)]
     rows = rows.assign(
+        column=column.heading,
+        measure=measure,
         loss=bounds.losses_of(rows),
         held_out=[choice.score if choice else np.nan for choice in choices],
         optimism=[choice.optimism if choice else np.nan for choice in choices],
         place=np.select([is_best, rows["maybe_best"].astype(bool)], ["best", "maybe"], ""),
-        group=np.where(is_best, rows["backbone"].map(lambda name: marks.get(name, UNTESTED)), ""),
+        group=np.where(is_best, rows["backbone"].map(marks), ""),
+        score=texts,
+        rank=rows["backbone"].map(ranks),
     )
-    return _drawn_rows(rows, column, column.heading, [*best["backbone"]])
-
-
-def _by_metric(column: Column, metric: str, measure: str) -> pd.DataFrame:
-    """Scores of every block by another metric than the column's own; its highest are marked."""
-    rows = candidates(every_layer(column, None, metric))
-    places = np.where(rows.index.isin(best_rows(rows).index), "best", "")
-    unknown = dict.fromkeys(("loss", "chosen", "held_out", "n"), np.nan)
-    return _drawn_rows(rows.assign(place=places, group="", **unknown), column, measure, [])
-
-
-def _drawn_rows(rows: pd.DataFrame, column: Column, measure: str, order: Sequence[str]) -> pd.DataFrame:
-    """Scores with their texts, under the name of what measures them; some backbones come first, in order."""
-    ranks = {name: rank for rank, name in enumerate(order)}
-    texts = [score_text(*each) for each in rows[INTERVAL].astype(float).itertuples(index=False, name=None)]
-    rows = rows.assign(column=column.heading, measure=measure, score=texts, rank=rows["backbone"].map(ranks))
-    return rows.sort_values(["rank", "backbone", "layer"], kind="stable")
+    if metric != column.metric:  # the data tell nothing more
+        unknown = dict.fromkeys(("loss", "chosen", "held_out", "optimism"), np.nan)
+        rows = rows.assign(place=np.where(is_best, "best", ""), group="", **unknown)
+    return rows.sort_values(["rank", "layer"], kind="stable")
 
 
 def _floors(column: Column) -> "pd.Series[float]":
