@@ -19,7 +19,7 @@ from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.packing import packed, packed_json
 from layerboard.leaderboards.report.table import best_table
 from layerboard.leaderboards.report.templates.environment import PageSection, filled, offline_page
-from layerboard.leaderboards.report.views import BEST, FEW, OF_BEST, VIEWS, ReportView, view_named
+from layerboard.leaderboards.report.views import BEST, FEW, GROUPS, VIEWS, ReportView, view_named
 from layerboard.leaderboards.sections.cost import cost_page
 from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks, run_sentence
@@ -30,7 +30,7 @@ MANY = 24  # backbones above which charts of all show the best of each family fi
 TASK_VIEWS = ("curves", "panels", "ranking", "depth_map")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"  # of charts
 # the table of best layers, as the script reads it: a view without a chart
-TABLE = {"frame": "scores", "csv": BEST, "backbones": "shown", "where": {}, "only": OF_BEST, "steps": [0, 0]}
+TABLE = {"frame": "scores", "csv": BEST, "backbones": "shown", "where": {"group": GROUPS}, "steps": [0, 0]}
 
 
 def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
@@ -154,8 +154,11 @@ def _view(view: ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, An
     words = {choice.name: {choice.name}.union(*choice.words.values()) for choice in choices.values()}
     words |= {"picked": {"picked"}}
     changed = [name for name, every in words.items() if re.search(rf"\{{=?({'|'.join(every)})\}}", text)]
-    changed += [*view.where.values(), *(["picked"] if view.backbones == "picked" else [])]
+    changed += [
+        *(choice for choice in view.where.values() if isinstance(choice, str)),
+        *(["picked"] if view.backbones == "picked" else []),
+    ]
     changed += ["members"] if view.backbones == "listed" else []
     changed += ["theme"] if view.renderer == "canvas" else []  # its ink is fixed when it is drawn
-    names = ("spec", "frame", "csv", "what", "where", "only", "backbones", "steps", "cursor", "renderer")
+    names = ("spec", "frame", "csv", "what", "where", "backbones", "steps", "cursor", "renderer")
     return {name: getattr(view, name) for name in names} | {"choices": changed}

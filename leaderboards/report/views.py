@@ -11,10 +11,12 @@ from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.content import FIRST, MAYBE, OTHERS, UNTESTED, WORSE
 
 FEW = 40  # charts with more rows have lower ones
-OF_TASK = {"measure": "task"}  # a column's own metric has the name of the column
-BY_METRIC = {"measure": "measure"}
-OF_BEST = {"group": (FIRST, MAYBE, WORSE, UNTESTED)}  # rows of the best layers of backbones
-MEASURED = {"place": ("best", "maybe", "")}  # rows that are no published numbers
+# columns of rows that a chart draws: the choice that a column equals, or the values that it may have
+Where = Mapping[str, str | tuple[str, ...]]
+OF_TASK: Where = {"measure": "task"}  # a column's own metric has the name of the column
+BY_METRIC: Where = {"measure": "measure"}
+GROUPS = (FIRST, MAYBE, WORSE, UNTESTED)  # of rows of best layers
+MEASURED: Where = {"place": ("best", "maybe", "")}
 
 # columns of numbers that are offered as CSV
 BEST = (
@@ -38,10 +40,7 @@ class ReportView:
     csv: tuple[str, ...]  # columns of its numbers, of the frame or of the chart's transforms
     frame: Literal["scores", "matrices"] = "scores"  # of the report
     what: str = "{task}"  # what it shows at the moment, from the words of the choices
-    where: Mapping[str, str] = field(default_factory=dict)  # columns, and the choices that they equal
-    only: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # columns, and values that they may have
+    where: Where = field(default_factory=dict)  # which rows
     backbones: Literal["picked", "listed", "shown", ""] = ""  # of which rows are drawn; "" for any
     steps: tuple[int, int] = (0, 0)  # height of a row in pixels, and of one among more than `FEW`
     height: int = 400  # pixels that the page keeps before it is drawn, or to which its rows are added
@@ -50,10 +49,8 @@ class ReportView:
 
     def rows(self, scores: pd.DataFrame, **choices: str) -> pd.DataFrame:
         """The rows of a frame of scores that the chart draws for some choices, as the page's script does."""
-        for column, choice in self.where.items():
-            scores = scores[scores[column] == choices[choice]]
-        for column, values in self.only.items():
-            scores = scores[scores[column].isin(values)]
+        for column, values in self.where.items():
+            scores = scores[scores[column].isin([choices[values]] if isinstance(values, str) else values)]
         return scores
 
     def row(self, rows: int) -> int:
@@ -87,8 +84,7 @@ VIEWS = (
         charts.panels(),
         LAYERS,
         what="{measure}",
-        where=BY_METRIC,
-        only=MEASURED,
+        where={**BY_METRIC, **MEASURED},
         backbones="picked",
         height=210,
     ),
@@ -101,8 +97,7 @@ VIEWS = (
         charts.ranking(),
         BEST,
         what="{listed}",
-        where=OF_TASK,
-        only={"group": (*OF_BEST["group"], OTHERS)},
+        where={**OF_TASK, "group": (*GROUPS, OTHERS)},
         backbones="listed",
         steps=(24, 14),
         height=80,
@@ -114,8 +109,7 @@ VIEWS = (
         charts.depth_map(),
         LAYERS,
         what="{listed}: {metric}",
-        where=BY_METRIC,
-        only=MEASURED,
+        where={**BY_METRIC, **MEASURED},
         backbones="listed",
         steps=(18, 12),
         height=80,
@@ -127,8 +121,7 @@ VIEWS = (
         "intervals may be chance.",
         charts.tradeoff(),
         (*LAYERS, "cost", "front"),
-        where=OF_TASK,
-        only=MEASURED,
+        where={**OF_TASK, **MEASURED},
         backbones="shown",
     ),
     ReportView(
@@ -139,8 +132,7 @@ VIEWS = (
         charts.task_map(),
         (*LAYERS, "share"),
         what="{backbone}",
-        where={"backbone": "backbone"},
-        only=MEASURED,
+        where={"backbone": "backbone", **MEASURED},
         steps=(26, 20),
         height=80,
     ),

@@ -69,9 +69,8 @@
     return whole ? words[whole[1]] : spec.replace(/\{(=?)(\w+)\}/g, inner);
   };
   const rowsFor = (view, names) => {
-    const chosen = (row) =>
-      Object.entries(view.where).every(([column, name]) => row[column] === choice[name]) &&
-      Object.entries(view.only).every(([column, values]) => values.includes(row[column]));
+    const fit = (value, named) => (Array.isArray(named) ? named.includes(value) : value === choice[named]);
+    const chosen = (row) => Object.entries(view.where).every(([column, named]) => fit(row[column], named));
     const rows = frames[view.frame].filter(chosen);
     return names ? rows.filter((row) => names.includes(row.backbone)) : rows;
   };
