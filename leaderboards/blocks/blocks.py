@@ -174,7 +174,7 @@ class SmallMap:
 class Maps:
     """Small maps in rows and columns, in groups side by side; each in the order of first appearance.
 
-    Maps of a group that has an image lie over it: it is bright where a map is high, and dark where it is low.
+    If groups have images, their maps lie over these: an image is bright where a map is high, and dark where it is low.
     """
 
     maps: tuple[SmallMap, ...]
@@ -184,7 +184,7 @@ class Maps:
     name: str = ""
     kinds: tuple[str, ...] = ()  # of its maps in the order of the legend; the last one is grey
     dense: bool = False  # whether maps are small, so that many fit into a line
-    images: Mapping[str, Rgb] = field(default_factory=dict)  # by group: [height width 3]
+    images: Mapping[str, Rgb] = field(default_factory=dict)  # [height width 3], of all groups or of none
 
 
 Picture = Plot | HeatMap | Maps
