@@ -174,7 +174,7 @@ class SmallMap:
 class Maps:
     """Small maps in rows and columns, in groups side by side; each in the order of first appearance.
 
-    If groups have images, their maps lie over these: an image is bright where a map is high, and dark where it is low.
+    If groups have images, their maps lie over these: bright where a map is high, and dark where it is low.
     """
 
     maps: tuple[SmallMap, ...]
