@@ -8,7 +8,7 @@ pictures are on the page itself, next to tables with the same numbers.
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from textwrap import fill
 from typing import Any, Literal
@@ -172,29 +172,22 @@ class SmallMap:
 
 @dataclass(frozen=True, slots=True)
 class Maps:
-    """Small maps in rows and columns, in groups side by side; each in the order of first appearance."""
+    """Small maps in rows and columns, in groups side by side; each in the order of first appearance.
+
+    If groups have images, their maps lie over these: bright where a map is high, and dark where it is low.
+    """
 
     maps: tuple[SmallMap, ...]
     title: str
-    unit: str  # what the colours mean
+    unit: str  # what colours mean; over images what brightness says
     span: Span | None = None  # range of the colours; None for a range per map
     name: str = ""
     kinds: tuple[str, ...] = ()  # of its maps in the order of the legend; the last one is grey
     dense: bool = False  # whether maps are small, so that many fit into a line
+    images: Mapping[str, Rgb] = field(default_factory=dict)  # [height width 3], of all groups or of none
 
 
-@dataclass(frozen=True, slots=True)
-class Gallery:
-    """Images with maps laid over them: bright where the map is high, dark where it is low."""
-
-    images: Mapping[str, Rgb]  # [height width 3] for each group of maps, which lie over it
-    maps: tuple[SmallMap, ...]
-    title: str
-    unit: str  # what brightness says
-    name: str = ""
-
-
-Picture = Plot | HeatMap | Maps | Gallery
+Picture = Plot | HeatMap | Maps
 Block = Heading | Text | Bullets | Table | Picture | Numbers
 
 

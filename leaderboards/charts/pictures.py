@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import (
-    Gallery,
     HeatMap,
     Maps,
     Matrix,
@@ -46,10 +45,8 @@ def picture_spec(picture: Picture, backbones: Sequence[str]) -> Spec:
         spec = _plot(picture, backbones)
     elif isinstance(picture, HeatMap):
         spec = _heat_map(picture)
-    elif isinstance(picture, Maps):
-        spec = _maps(picture)
     else:
-        spec = _gallery(picture)
+        spec = _over_images(picture) if picture.images else _maps(picture)
     style = config("currentColor", FONT)
     style["axis"] |= {"labelFontSize": 11, "titleFontSize": 11, "labelPadding": 4, "titlePadding": 9}
     style["legend"] |= {"orient": "bottom", "symbolOpacity": 1, "symbolSize": 45, "columnPadding": 16}
@@ -364,21 +361,21 @@ def _frame_legend(colours: Mapping[str, str]) -> Spec:
     return {"field": "kind", "type": "nominal", "title": "frame", "scale": scale, "legend": legend}
 
 
-def _gallery(gallery: Gallery) -> Spec:
-    firsts = {small.panel: small for small in reversed(gallery.maps)}
+def _over_images(maps: Maps) -> Spec:
+    firsts = {small.panel: small for small in reversed(maps.maps)}
     bare = [
         SmallMap(group, firsts[group].row, "image", np.zeros(pixels.shape[:2]))
-        for group, pixels in gallery.images.items()
+        for group, pixels in maps.images.items()
         if group in firsts
     ]
-    widest = max((pixels.shape[1] for pixels in gallery.images.values()), default=CELL)
-    layout = _layout([*bare, *gallery.maps], min(max(widest, CELL), IMAGE))
+    widest = max((pixels.shape[1] for pixels in maps.images.values()), default=CELL)
+    layout = _layout([*bare, *maps.maps], min(max(widest, CELL), IMAGE))
     panels = []
     for group in layout.groups:
-        maps_of_group = {layout.spot(small): small.values for small in gallery.maps if small.panel == group}
+        maps_of_group = {layout.spot(small): small.values for small in maps.maps if small.panel == group}
         spots = [*(layout.spot(small) for small in bare if small.panel == group), *maps_of_group]
-        under = layout.sheet.images(dict.fromkeys(spots, gallery.images[group]))
+        under = layout.sheet.images(dict.fromkeys(spots, maps.images[group]))
         panels.append(layout.panel(group, [under, layout.sheet.veils(maps_of_group)], []))
-    said = f"Bright: high; dark: low; each map by itself. {gallery.unit}"
+    said = f"Bright: high; dark: low; each map by itself. {maps.unit}"
     below = {"text": said, "orient": "bottom", "fontWeight": "normal", "fontSize": 11, "limit": WIDTH}
     return _beside(panels, layout.in_line) | {"title": below}

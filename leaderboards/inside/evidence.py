@@ -14,17 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from layerboard.leaderboards.blocks.blocks import (
-    Block,
-    Gallery,
-    HeatMap,
-    Maps,
-    Plot,
-    SmallMap,
-    Text,
-    said,
-    slug,
-)
+from layerboard.leaderboards.blocks.blocks import Block, HeatMap, Maps, Plot, SmallMap, Text, said, slug
 from layerboard.leaderboards.blocks.display import task_display
 from layerboard.leaderboards.board.frames import BoardBackbone, RecordGroup, is_floor
 from layerboard.leaderboards.charts.raster import smaller
@@ -34,7 +24,7 @@ from layerboard.tasks.framework.registry import TaskEntry
 from layerboard.tasks.metrics.arrays import Floats
 
 Array = NDArray[np.generic]
-Drawn = TypeVar("Drawn", Plot, HeatMap, Maps, Gallery)
+Drawn = TypeVar("Drawn", Plot, HeatMap, Maps)
 
 PANELS = ["panel", "series", "x", "y"]  # columns of a `Plot` of several panels
 

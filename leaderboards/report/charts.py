@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layerboard.leaderboards.charts.style import SCHEMA, Spec, config
-from layerboard.leaderboards.report.content import BLOCKS, FIRST, MAYBE, OTHERS, UNTESTED
+from layerboard.leaderboards.report.content import FIRST, MAYBE, OTHERS, UNTESTED
 
 ACCENT = "#d55e00"  # colour of fronts, floors and published numbers
 
@@ -20,7 +20,6 @@ LINES = 340  # height of a chart of lines in pixels
 LABEL = 13  # minimum distance in pixels of labels at the ends of lines
 NEAR = 0.25  # share of the horizontal axis within which labels can overlap
 BANDS = 3  # maximum number of lines that have interval bands
-PAIRED = 12  # maximum number of backbones of which all matrices of CKA are shown together
 DARK = 0.62  # share of the colours, from the lowest, on which text is white
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
 CELL = {"type": "rect", "aria": False}  # a filled cell of a map
@@ -65,7 +64,6 @@ _WHERE = _calculate(
     " datum.place == 'maybe' ? ', not shown to be worse than its best layer' : '')",
 )
 _SCORE = _tip("value", "{metric}", ".1f")
-_BY_METRIC = {"metric": "{by}", "axis": "{by_axis}", "floor": "{by_floor}"}  # words of the chosen metric
 _SCORE_TIPS = [
     *(_tip("backbone", "backbone"), _tip("where", "layer"), _tip("score", "{metric}")),
     _tip("sure", "95 % interval"),
@@ -87,15 +85,6 @@ def fill_placeholders(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN4
     if whole := re.fullmatch(r"\{(\w+)\}", spec):
         return words[whole[1]]
     return re.sub(r"\{(=?)(\w+)\}", lambda found: _inner(words[found[2]], literal=bool(found[1])), spec)
-
-
-def _by_metric(spec: Spec) -> Spec:
-    """A chart of scores by the column's own metric as one by the metric that the reader has chosen."""
-    text = json.dumps(spec)
-    for word, chosen in _BY_METRIC.items():
-        text = text.replace(f"{{{word}}}", chosen)
-    chart: Spec = json.loads(text)
-    return chart
 
 
 def _inner(word: object, *, literal: bool) -> str:
@@ -160,12 +149,12 @@ def _name(distance: int) -> Spec:
     return style | {"align": "left", "dx": distance}
 
 
-def _others(field: str, places: Spec) -> Spec:
-    """A diamond for each published number, whose rows have ``published`` in a field."""
+def _others(places: Spec) -> Spec:
+    """A diamond for each published number."""
     mark = {"type": "point", "shape": "diamond", "size": 90, "filled": False}
     mark |= {"color": ACCENT, "strokeWidth": 2}
     tips = [_tip("backbone"), _tip("source", "published in"), _SCORE, _tip("verdict")]
-    return _plotted(mark, places | {"tooltip": tips}, f"datum.{field} == '{OTHERS}'")
+    return _plotted(mark, places | {"tooltip": tips}, f"datum.place == '{OTHERS}'")
 
 
 def _by_backbone(values: str) -> Spec:
@@ -199,11 +188,10 @@ def _names(places: Spec, height: int, by: Sequence[str] = ()) -> list[Spec]:
 def ranking() -> Spec:
     """The best layer of each backbone in one task with its interval, filled if it may be the best.
 
-    Rows: `leaderboards.report.content.BEST`; those whose ``group`` is ``published`` are published numbers.
+    Rows whose ``place`` is ``published`` are published numbers.
     """
     tips = [_tip("backbone"), *_SCORE_TIPS[1:], _tip("group", "as far as the data tell")]
     good = f"(datum.group == '{FIRST}' || datum.group == '{MAYBE}')"
-    measured = f"datum.group != '{OTHERS}'"
     dash = {"condition": {"test": f"datum.group == '{UNTESTED}'", "value": [3, 3]}, "value": [1, 0]}
     points = _ROW | _marked(1) | {"x": _VALUE, "color": _COLOUR, "shape": _SHAPE, "tooltip": tips}
     interval = {"x": _LOW, "x2": {"field": "ci_high"}, "color": _COLOUR, "strokeDash": dash}
@@ -213,11 +201,11 @@ def ranking() -> Spec:
     said = "{=narrow} ? '' : datum.score + ', layer ' + datum.layer + '/' + datum.depth + ' ' + datum.pooling"
     layers = [
         _floor("x"),
-        _plotted(rule, _ROW | _marked(0.55) | interval, measured),
+        _plotted(rule, _ROW | _marked(0.55) | interval, MEASURED),
         _plotted({"type": "point", "filled": True, "size": 80}, points, good),
-        _plotted(hollow, points | {"stroke": _COLOUR}, measured, f"!{good}"),
-        _plotted(_name(8), _ROW | _marked(1, faint=0.6) | label, measured),
-        _others("group", _ROW | {"x": _VALUE}),
+        _plotted(hollow, points | {"stroke": _COLOUR}, MEASURED, f"!{good}"),
+        _plotted(_name(8), _ROW | _marked(1, faint=0.6) | label, MEASURED),
+        _others(_ROW | {"x": _VALUE}),
     ]
     return _chart(layers, "{height}", _calculate("label", said))
 
@@ -243,7 +231,7 @@ def _lines(places: Spec) -> list[Spec]:
 def curves() -> Spec:
     """The scores of every layer of some backbones in one task, with their names where the lines end.
 
-    Rows: `leaderboards.report.content.LAYERS`; those whose ``place`` is ``published`` are published numbers.
+    Rows whose ``place`` is ``published`` are published numbers.
     If there are at most `BANDS` lines, each has an interval band, and so has the highlighted one.
     """
     places = {"x": _ACROSS, "y": _VALUE}
@@ -257,17 +245,17 @@ def curves() -> Spec:
     layers = [
         _floor("y"),
         measured | {"layer": [band, *_lines(places)]},
-        _others("place", places),
+        _others(places),
         cursor | _plotted(rule, {"x": _ACROSS}),
         *_names({"x": {"value": "width"}}, LINES),
     ]
-    return _by_metric(_chart(layers, LINES, {"filter": "isValid(datum.layer)"}, _PLACE))
+    return _chart(layers, LINES, {"filter": "isValid(datum.layer)"}, _PLACE)
 
 
 def panels() -> Spec:
     """Scores of every layer in one task with intervals, in a panel for each backbone.
 
-    Rows: `LAYERS`; the grey line is that of the backbone with the highest score.
+    The grey line is that of the backbone with the highest score.
     """
     places = {"x": _ACROSS, "y": _VALUE}
     band = _BAND | {"encoding": _BAND["encoding"] | {"x": _ACROSS, "opacity": {"value": 0.2}}}
@@ -282,11 +270,11 @@ def panels() -> Spec:
     facet = {"facet": field | {"header": header}}
     layers = [_floor("y"), first | _plotted(grey, places), {"layer": [band, line, points | tips]}]
     inner = {"width": "{width}", "height": 110, "layer": layers}
-    return _by_metric(_open(_PLACE) | facet | {"columns": "{columns}", "spec": inner})
+    return _open(_PLACE) | facet | {"columns": "{columns}", "spec": inner}
 
 
 def depth_map() -> Spec:
-    """The scores of all layers of many backbones in a task (`LAYERS`), as colours over relative depth."""
+    """The scores of all layers of many backbones in a task as colours over relative depth."""
     start = _calculate("from", "(datum.layer - 1) / datum.depth")
     end = _calculate("to", "datum.layer / datum.depth")
     share: Spec = {"field": "from", "type": "quantitative", "title": "share of the depth"}
@@ -296,11 +284,11 @@ def depth_map() -> Spec:
     colour = {"color": _ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}
     cells = _plotted(CELL, _ROW | across | colour)
     frame = {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False}
-    return _by_metric(_chart([cells, _plotted(frame, _ROW | across, IS_BEST)], "{height}", start, end))
+    return _chart([cells, _plotted(frame, _ROW | across, IS_BEST)], "{height}", start, end)
 
 
 def task_map() -> Spec:
-    """Scores of one backbone's layers by task (`LAYERS`); ``share`` is in percent."""
+    """Scores of one backbone's layers by task; ``share`` is in percent."""
     places = {
         "x": {"field": "layer", "type": "ordinal", "title": "layer", "axis": {"labelAngle": 0}},
         "y": {"field": "column", "type": "nominal", "sort": "{tasks}", "title": None},
@@ -317,6 +305,7 @@ def task_map() -> Spec:
         _plotted(text, places | {"text": {"field": "text"}, "color": ink}),
     ]
     transforms = [
+        {"filter": "datum.measure == datum.column"},
         _joined(["column"], most=("max", "value")),
         _calculate("share", "datum.most > 0 ? 100 * datum.value / datum.most : 0"),
         _joined(least=("min", "share")),
@@ -329,7 +318,7 @@ def task_map() -> Spec:
 def tradeoff() -> Spec:
     """Scores over a cost: a point for each depth at which a backbone may be cut, and the Pareto front.
 
-    Rows: `LAYERS`. ``front`` says whether none is better at the same or less cost.
+    ``front`` says whether none is better at the same or less cost.
     """
     across: Spec = {"field": "cost", "type": "quantitative", "title": "{cost_title}"}
     across |= {"scale": "{cost_scale}", "axis": {"format": ".3~r", "tickCount": 6}}
@@ -367,29 +356,10 @@ def tradeoff() -> Spec:
     return _chart(layers, LINES, *transforms)
 
 
-_CKA_TIP = _tip("value", "CKA", ".3f")
-_CKA = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
-
-
-def _flat(*transform: Spec) -> Spec:
-    """Rows of matrices (`leaderboards.report.content.MATRICES`) as rows of their numbers."""
-    numbered = {"window": [{"op": "row_number", "as": "index"}], "groupby": ["first", "second"]}
-    return _open(
-        *transform,
-        {"flatten": ["numbers"], "as": ["value"]},
-        numbered,
-        _calculate("first_at", "floor((datum.index - 1) / datum.columns)"),
-        _calculate("second_at", "(datum.index - 1) % datum.columns"),
-        _calculate("of_first", "datum.first_layers[datum.first_at]"),
-        _calculate("of_second", "datum.second_layers[datum.second_at]"),
-        {"filter": "isValid(datum.value)"},
-    )
-
-
 def alike() -> Spec:
     """CKA of every layer of one backbone, ``row``, with every layer of another, ``column``.
 
-    A line runs through the most similar column of each row, and words sum it up, if they are two.
+    A line runs through the most similar column of each row if they are two.
     """
     axis = {"labelOverlap": "greedy", "labelFontSize": "{font_size}", "title": "layer of {second}"}
     places = {
@@ -399,10 +369,10 @@ def alike() -> Spec:
     places["x"]["sort"] = {"field": "column_at", "op": "min"}
     places["y"]["sort"] = {"field": "row_at", "op": "min", "order": "descending"}
     tips = [_tip("row", "row: layer of {first}"), _tip("column", "column: layer of {second}")]
-    tips.append(_CKA_TIP)
-    colour = _CKA | {"legend": _CKA["legend"] | {"offset": 30}}  # above the words
+    tips.append(_tip("value", "CKA", ".3f"))
+    colour = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
     cells = _plotted(CELL, places | {"color": colour, "tooltip": tips})
-    nearest = ("datum.first != datum.second", "datum.column_at == datum.most")
+    nearest = ("datum.first != datum.second", "datum.column_at == datum.nearest[datum.row_at]")
     order = {"order": {"field": "row_at"}}
     lines = [
         _plotted(
@@ -410,51 +380,15 @@ def alike() -> Spec:
         )
         for colour, width in (("#000000", 3.2), ("#ffffff", 1.4))
     ]
-    text = {"type": "text", "align": "left", "baseline": "bottom", "color": INK, "fontSize": 12}
-    said = {"x": {"value": 0}, "y": {"value": -8}, "text": {"field": "said"}}
-    words = _plotted(text, said, "datum.row_at == 0 && datum.column_at == 0")
-    layers = [cells, *lines, words]
-    return _turned_matrix() | {"layer": layers, "width": "{size}", "height": "{size}"}
-
-
-def _turned_matrix() -> Spec:
-    """The numbers of the matrix of two backbones, whichever of them is stored first."""
-    either = (
-        "datum.first == {=first} && datum.second == {=second}",
-        "datum.first == {=second} && datum.second == {=first}",
-    )
-    spec = _flat({"filter": f"{either[0]} || {either[1]}"})
-    here = "datum.first == {=first}"
-    spec["transform"] += [
-        _calculate("row", f"{here} ? datum.of_first : datum.of_second"),
-        _calculate("column", f"{here} ? datum.of_second : datum.of_first"),
-        _calculate("row_at", f"{here} ? datum.first_at : datum.second_at"),
-        _calculate("column_at", f"{here} ? datum.second_at : datum.first_at"),
-        _calculate("said", f"{here} ? datum.words : datum.turned_words"),
-        _calculate("most", f"({here} ? datum.nearest : datum.turned_nearest)[datum.row_at]"),
-        *(_calculate(name, f"{{={name}}}") for name in ("first", "second")),
+    transforms: list[Spec] = [
+        {"filter": "datum.first == {=first} && datum.second == {=second}"},
+        {"flatten": ["numbers"], "as": ["value"]},
+        {"window": [{"op": "row_number", "as": "index"}]},
+        _calculate("row_at", "floor((datum.index - 1) / datum.columns)"),
+        _calculate("column_at", "(datum.index - 1) % datum.columns"),
+        _calculate("row", "datum.first_layers[datum.row_at]"),
+        _calculate("column", "datum.second_layers[datum.column_at]"),
+        {"filter": "isValid(datum.value)"},
     ]
-    return spec
-
-
-def matrices() -> Spec:
-    """CKA of every pair of the first `PAIRED` picked backbones as small matrices side by side."""
-    names = {"type": "nominal", "sort": "{order}", "title": None}
-    blocks = {"type": "ordinal", "scale": {"padding": 0}}
-    places = {
-        "x": names | {"field": "second", "axis": {"labelAngle": -40, "orient": "top"}},
-        "xOffset": blocks | {"field": "second_at"},
-        "y": names | {"field": "first"},
-        "yOffset": blocks | {"field": "first_at", "sort": "descending"},
-    }
-    tips = [_tip("row"), _tip("column"), _CKA_TIP, _tip("mean", "mean CKA of the two", ".3f")]
-    cells = _plotted(CELL | {"cursor": "pointer"}, places | {"color": _CKA, "tooltip": tips})
-    some = f"slice({{=picked}}, 0, {PAIRED})"
-    both = " && ".join(f"indexof({some}, datum.{name}) >= 0" for name in ("first", "second"))
-    sizes = {side: {"step": "{side}", "for": "position"} for side in ("width", "height")}
-    spec = _flat({"filter": f"datum.detail == '{BLOCKS}' && {both}"})
-    spec["transform"] += [
-        _calculate(side, f"datum.{name} + ', layer ' + datum.of_{name}")
-        for side, name in (("row", "first"), ("column", "second"))
-    ]
-    return spec | sizes | {"layer": [cells]}
+    size = {"width": {"step": "{cell}"}, "height": {"step": "{cell}"}}
+    return _open(*transforms) | size | {"layer": [cells, *lines]}

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from layerboard.leaderboards.charts.style import Spec
-from layerboard.leaderboards.report.content import BLOCKS, TAPS, Report
+from layerboard.leaderboards.report.content import Report
 
 Words = dict[str, Any]  # what fills the placeholders of charts, by their names
 
@@ -17,13 +17,9 @@ ACROSS: Mapping[str, Words] = {
     "layer": {"across": "layer", "depth": "layer (block)", "tick": 1},
     "relative": {"across": "relative", "depth": "share of the depth", "tick": 0.1},
 }
-MAP_SIDE, SMALLEST_CELL, CELL = 900, 4, 24  # pixels of a large matrix, of its cells, of those of a small one
+MAP_SIDE, SMALLEST_CELL, LARGEST_CELL = 900, 4, 24  # pixels of the side of a matrix, and of its cells
 ACROSS_TEXTS = {"layer": "layer", "relative": "share of the depth"}
-CHANNELS = {
-    "colours": "color",
-    "shapes": "shape",
-    "dashes": "strokeDash",
-}  # words of charts, and what they name
+CHANNELS = {"colours": "color", "shapes": "shape", "dashes": "strokeDash"}  # of charts, by their words
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +35,9 @@ class ReportChoice:
 def choices_of(report: Report) -> dict[str, ReportChoice]:
     """The choices that a report has, by name."""
     compared = report.matrices
-    both = dict.fromkeys([*compared["first"], *compared["second"]])
-    labels = dict.fromkeys((label for label in report.labels if label in both), Words())
+    labels = {label: Words() for label in report.labels if label in {*compared["first"]}}
+    # the usual pair is the first backbone and another one, if it was compared with any
+    compared_with = compared.loc[compared["first"] == next(iter(labels), ""), "second"].tolist()
     metrics = report.measures[["measure", "metric"]].itertuples(index=False, name=None)
     across = dict(sorted(ACROSS.items(), reverse=len(set(report.backbones["depth"])) > 1))
     choices = (
@@ -50,9 +47,8 @@ def choices_of(report: Report) -> dict[str, ReportChoice]:
         ReportChoice("across", "horizontal axis", across, ACROSS_TEXTS),
         ReportChoice("backbone", "backbone", dict.fromkeys(report.backbones["backbone"], Words()), {}),
         ReportChoice("tokens", "tokens", dict.fromkeys(compared["table"], Words()), {}),
-        ReportChoice("detail", "layers", detail_words(report), {}),
         ReportChoice("first", "backbone", labels, {}),
-        ReportChoice("second", "against", labels, {}),
+        ReportChoice("second", "against", dict.fromkeys(compared_with[1:], Words()) | labels, {}),
     )
     return {choice.name: choice for choice in choices}
 
@@ -69,18 +65,14 @@ def task_words(report: Report) -> dict[str, Words]:
     Its ``measure`` are the values that this choice has for it.
     """
     words = {}
-    best = dict(iter(report.best.groupby("column", sort=False)))
-    measures = report.measures.groupby("column")
-    for column in report.columns.to_dict("records"):
-        rows = best.get(column["column"], report.best[:0])
+    best, measures = (frame.groupby("column") for frame in (report.best, report.measures))
+    for column in report.board.columns:
+        rows = best.get_group(column.heading) if column.heading in best.groups else report.best[:0]
         families, _ = pd.factorize(rows["family"])
-        words[str(column["column"])] = {
-            "metric": column["metric"],
-            "axis": f"{column['metric']}, %",
-            "floor": [] if isnan(column["floor"]) else [{"floor": column["floor"]}],
+        words[column.heading] = {
             "order": rows["backbone"].tolist(),
             "grouped": rows["backbone"].iloc[families.argsort(kind="stable")].tolist(),
-            "measure": measures.get_group(column["column"])["measure"].tolist(),
+            "measure": measures.get_group(column.heading)["measure"].tolist(),
         }
     return words
 
@@ -89,30 +81,26 @@ def measure_words(report: Report) -> dict[str, Words]:
     """The words of each metric of each column, by its name among all."""
     return {
         str(row["measure"]): {
-            "by": row["metric"],
-            "by_axis": f"{row['metric']}, %",
-            "by_floor": [] if isnan(row["floor"]) else [{"floor": row["floor"]}],
+            "metric": row["metric"],
+            "axis": f"{row['metric']}, %",
+            "floor": [] if isnan(row["floor"]) else [{"floor": row["floor"]}],
         }
         for row in report.measures.to_dict("records")
     }
 
 
-def detail_words(report: Report) -> dict[str, Words]:
-    """The words of each detail of matrices, the finest first: their size and names of their axes."""
-    words: dict[str, Words] = {BLOCKS: {"size": {"step": CELL}, "angle": 0, "font_size": 12}}
-    finest = report.matrices.loc[report.matrices["detail"] == TAPS, "first_layers"]
-    if most := max(map(len, finest), default=0):
-        cell = max(MAP_SIDE // most, SMALLEST_CELL)  # whole pixels leave no seams
-        taps = {"size": cell * most, "angle": -90, "font_size": max(8, min(12, cell - 1))}
-        words = {TAPS: taps} | words
-    return words
+def matrix_words(report: Report) -> Words:
+    """The words of all matrices: the side of a cell in pixels, and how the names of layers are written."""
+    most = max(map(len, report.matrices["first_layers"]), default=1)
+    cell = min(LARGEST_CELL, max(MAP_SIDE // most, SMALLEST_CELL))  # whole pixels leave no seams
+    return {"cell": cell, "angle": 0 if cell == LARGEST_CELL else -90, "font_size": max(8, min(12, cell - 1))}
 
 
 def cost_words(report: Report) -> dict[str, Words]:
     """The words of each axis of costs; none without scores."""
-    if report.layers.empty:
+    if report.best.empty:
         return {}
-    return {name: _axis(title, report.layers[name].dropna()) for name, title in report.axes}
+    return {name: _axis(title, report.scores[name].dropna()) for name, title in report.axes}
 
 
 def _axis(title: str, costs: "pd.Series[float]") -> Words:

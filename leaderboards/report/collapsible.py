@@ -33,9 +33,9 @@ class CollapsibleWriter:
         self._backbones, self._room = backbones, room
         self._numbers: Iterator[int] = count()
 
-    def html(self, parts: Sequence[Collapsible], *, pictures: bool = True) -> Markup:
-        """Parts, all closed; with their pictures or without."""
-        return filled("collapsibles", parts=parts, drawn=self._drawn if pictures else None)
+    def html(self, parts: Sequence[Collapsible], *, opened: int = 0, pictures: bool = True) -> Markup:
+        """Parts, of which the first ``opened`` are open; with their pictures or without."""
+        return filled("collapsibles", parts=parts, opened=opened, drawn=self._drawn if pictures else None)
 
     def _drawn(self, picture: Picture) -> Markup | None:
         """A picture as SVG; None if the page has no room for it."""

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Numbers, Text, said
+from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text, said
 from layerboard.leaderboards.blocks.display import score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
@@ -26,44 +26,30 @@ from layerboard.leaderboards.board.frames import (
     best_rows,
     candidates,
     floor_draws,
+    in_order,
 )
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
 from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, reproduction
-from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, alike_words, cka_maps
+from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, cka_maps, cka_page
 from layerboard.leaderboards.sections.tables import every_layer, overall_metrics
-from layerboard.tasks.metrics.arrays import mean_of_any
 from layerboard.zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
-COLUMNS = ("column", "task", "dataset", "protocol", "metric", "floor")
-BEST = (
-    *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
-    *("loss", "held_out", "optimism", "group", "n"),
-)
-LAYERS = (
-    *("column", "measure", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
-    *("loss", "place", "chosen"),
-)
-PUBLISHED = (
-    *("column", "measure", "backbone", "layer", "depth", "value", "source", "measured", "difference"),
-    *("verdict", "conditions"),
-)
 MEASURES = ("measure", "column", "metric", "floor")
-COST = ("backbone", "layer", "timed_at", "ms", "disturbed", "parameters", "dim")
-MATRICES = (
-    *("table", "detail", "first", "second", "mean", "columns", "numbers"),
-    *("first_layers", "second_layers", "words", "turned_words", "nearest", "turned_nearest"),
+SCORES = (
+    *("column", "measure", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
+    *("loss", "chosen", "held_out", "optimism", "n", "place", "group", "score", "source", "verdict"),
 )
-TAPS, BLOCKS = "every tap", "one layer per block"  # detail of matrices
+COST = ("backbone", "layer", "timed_at", "ms", "disturbed", "parameters", "dim")
+MATRICES = ("table", "first", "second", "columns", "numbers", "first_layers", "second_layers", "nearest")
 CELLS = 400_000  # maximum numbers of CKA on the page
-SCORE = "score"  # further column of the first two: the score as tables show it
 
 # groups of backbones in a column; with 95 % the best on average is in one of the first two
 FIRST, MAYBE, WORSE, UNTESTED = "best score", "not shown to be worse", "worse", "not compared"
-OTHERS = "published"  # in place of a group: a number of others
+OTHERS = "published"  # in place of a place and of a group: a number of others
 
 # costs for the horizontal axis, in order of preference, and their names
 AXES: tuple[tuple[str, str], ...] = (
@@ -84,7 +70,7 @@ class Report:
     def only(self, labels: Collection[str]) -> "Report":
         """The report of the scores of some backbones; colours, marks and bounds are those among all."""
         part = replace(self)
-        for name in ("best", "layers", "by_metrics", "published", "backbones", "measured_costs"):
+        for name in ("scores", "backbones", "measured_costs"):
             frame = getattr(self, name)
             vars(part)[name] = frame[frame["backbone"].isin(labels)]
         ranks = {label: rank for label, rank in self.ranks.items() if label in labels}
@@ -121,15 +107,6 @@ class Report:
         return pd.DataFrame(rows, columns=[*BACKBONES])
 
     @cached_property
-    def columns(self) -> pd.DataFrame:
-        """Columns `COLUMNS`; ``floor`` is the random floor's mean, NaN without one."""
-        rows = []
-        for column in self.board.columns:
-            source = (column.task, column.dataset_name, column.protocol, column.metric)
-            rows.append((column.heading, *source, _floors(column).get(column.metric, np.nan)))
-        return pd.DataFrame(rows, columns=[*COLUMNS])
-
-    @cached_property
     def measures(self) -> pd.DataFrame:
         """Columns `MEASURES`: each metric of each column, its own first, under a name that no other has.
 
@@ -145,67 +122,62 @@ class Report:
         return pd.DataFrame(rows, columns=[*MEASURES])
 
     @cached_property
-    def best(self) -> pd.DataFrame:
-        """Columns `BEST` and `SCORE`: the best layer of each backbone in each column, the highest first."""
-        parts = [_best(column, self.board.bounds[column.key]) for column in self.board.columns]
-        return self._labelled(parts, (*BEST, SCORE))
-
-    @cached_property
     def ranks(self) -> dict[str, float]:
         """Mean ranks of backbones by label; empty unless all have scores in each of several columns."""
         return {self.board.labels[name]: rank for name, rank in mean_ranks(self.board.columns).items()}
 
     @cached_property
-    def layers(self) -> pd.DataFrame:
-        """Columns `LAYERS` and `SCORE`: every block in the pooling that is shown, with what it costs.
+    def scores(self) -> pd.DataFrame:
+        """Columns `SCORES`: every block in the pooling that is shown, by each metric of a column.
 
-        ``place`` is best, maybe (not shown to be worse) or empty, ``relative`` the share of the depth;
-        ``parameters`` are in millions.
+        Backbones of a column are in descending order of their best scores. ``place`` is best, maybe (not
+        shown to be worse than the backbone's best) or empty; ``group`` is that of the backbone, at its best
+        layer by the column's own metric, and empty elsewhere. Published numbers, which come last, have
+        `OTHERS` as both, and are at their own layer or at that of the measured number. ``relative`` is the
+        share of the depth. Measured scores have the costs of their layers, with ``parameters`` in millions.
         """
-        parts = [_layers(column, self.board.bounds[column.key]) for column in self.board.columns]
-        rows = self._labelled(parts, (*LAYERS, "view_size", SCORE))
-        if rows.empty:
-            return rows.drop(columns="view_size")
+        measures = self.measures.groupby("column")[["measure", "metric"]]
+        parts = [
+            _scores(column, self.board.bounds[column.key], measure, metric)
+            for column in self.board.columns
+            for measure, metric in measures.get_group(column.heading).itertuples(index=False, name=None)
+        ]
         costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6)
-        return with_costs(rows.assign(relative=rows["layer"] / rows["depth"]), costs)
-
-    @cached_property
-    def by_metrics(self) -> pd.DataFrame:
-        """Columns `LAYERS` and `SCORE`: as `layers`, by the other metrics; nothing tells what is the best."""
-        columns = {column.heading: column for column in self.board.columns}
-        others = self.measures[self.measures["measure"] != self.measures["column"]]
-        names = others[["measure", "column", "metric"]].itertuples(index=False, name=None)
-        parts = [_by_metric(columns[heading], metric, measure) for measure, heading, metric in names]
-        rows = self._labelled(parts, (*LAYERS, SCORE))
+        measured = with_costs(self._labelled(parts, (*SCORES, "view_size")), costs)
+        others = self._labelled([self._published()], SCORES)
+        rows = pd.concat([measured.drop(columns="view_size"), *([others] if len(others) else [])])
+        rows = rows.reset_index(drop=True)
         return rows.assign(relative=rows["layer"] / rows["depth"])
 
-    @cached_property
-    def published(self) -> pd.DataFrame:
-        """Columns `PUBLISHED`: published numbers, each at its own layer or at that of the measured one.
+    @property
+    def best(self) -> pd.DataFrame:
+        """The rows of `scores` of the best layer of each backbone in each column, the highest first."""
+        return self.scores[~self.scores["group"].isin(["", OTHERS])]
 
-        ``group`` and ``place`` tell them from measured ones, ``relative`` is the share of the depth.
-        """
+    def _published(self) -> pd.DataFrame:
+        """Published numbers of the backbones and columns of the board."""
         board, key = self.board, ["task", "dataset", "protocol", "metric"]
         headings = {tuple(getattr(each, name) for name in key): each.heading for each in board.columns[::-1]}
         rows = reproduction(board)
         rows = rows[~rows["verdict"].isin(NOT_MEASURED) & rows["backbone"].isin(self.backbones["name"])]
         layers = rows["published_layer"].astype(float)
-        rows = rows.assign(
-            column=[headings.get(each, "") for each in rows[key].itertuples(index=False, name=None)],
+        column = [headings.get(each, "") for each in rows[key].itertuples(index=False, name=None)]
+        rows = rows[["backbone", "source", "verdict"]].assign(
+            column=column,
+            measure=column,
             depth=rows["backbone"].map({each.name: each.depth for each in board.backbones}),
             layer=layers.where(layers.notna(), rows["measured_layer"].astype(float)),
             value=rows["published"],
+            place=OTHERS,
+            group=OTHERS,
         )
-        rows = self._labelled([rows[rows["column"] != ""].assign(measure=rows["column"])], PUBLISHED)
-        return rows.assign(group=OTHERS, place=OTHERS, relative=rows["layer"] / rows["depth"])
+        return rows[rows["column"] != ""]
 
     def _labelled(self, parts: Sequence[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
         """Parts as one frame with some columns, in which backbones are named by labels."""
-        there = [part for part in parts if len(part)]
-        if not there:
-            return pd.DataFrame(columns=[*names])
-        rows = pd.concat(there, ignore_index=True)
-        return rows.assign(backbone=rows["backbone"].map(dict(self.board.labels)))[[*names]]
+        there = [part.reindex(columns=[*names]) for part in parts if len(part)]
+        rows = pd.concat(there, ignore_index=True) if there else pd.DataFrame(columns=[*names])
+        return rows.assign(backbone=rows["backbone"].map(dict(self.board.labels)))
 
     @cached_property
     def device(self) -> str | None:
@@ -252,31 +224,31 @@ class Report:
         return cka_maps(self.board)
 
     @cached_property
-    def alike(self) -> tuple[list[LayerCka], int]:
-        """Matrices of CKA, each backbone with itself first, and how many fit with all of their taps."""
-        every = [each for own in (True, False) for cka in self.cka for each in cka.matrices(own=own)]
-        return every, int((np.cumsum([each.values.size for each in every]) <= CELLS).sum())
+    def matrices(self) -> pd.DataFrame:
+        """Columns `MATRICES`: CKA of each backbone with itself and with each other, row by row.
+
+        ``columns`` is the number of columns of a matrix, ``nearest`` the most similar column of each row. A
+        matrix has one layer per block if there are more than `CELLS` numbers in all.
+        """
+        every = [each for cka in self.cka for each in cka.matrices(own=True)]
+        pairs = [each for cka in self.cka for each in cka.matrices(own=False)]
+        every += [each for pair in pairs for each in (pair, pair.turned)]
+        if sum(each.values.size for each in every) > CELLS:
+            every = [each.coarse for each in every]
+        return pd.DataFrame(map(_matrix, every), columns=[*MATRICES])
 
     @cached_property
-    def matrices(self) -> pd.DataFrame:
-        """Columns `MATRICES`: those of CKA, each with its mean and its numbers row by row, NaN for none.
-
-        ``detail`` is `BLOCKS`, or `TAPS` for further ones if there is more than one layer per block. The
-        words say where the layers of each of the two find their most similar ones in the other.
-        """
-        every, fitting = self.alike
-        coarse = [each.coarse for each in every]
-        parts = [_matrix(BLOCKS, each, 3) for each in coarse]
-        if any(len(some.rows) < len(each.rows) for some, each in zip(coarse, every, strict=True)):
-            parts += [_matrix(TAPS, each, 2) for each in (*every[:fitting], *coarse[fitting:])]
-        return pd.DataFrame(parts, columns=[*MATRICES])
+    def cka_page(self) -> Page | None:
+        """The page of CKA of all compared layers; None without any."""
+        return cka_page(self.board)
 
     @cached_property
     def numbers(self) -> tuple[Numbers, ...]:
-        """Tables of all scores, analyses and costs, as on the leaderboard's pages."""
+        """Tables of all scores, analyses, costs and CKA, as on the leaderboard's pages."""
         parts = [self.board] if len(self.board.plain) else []
         parts += [part for part in (self.board.analyses, self.board.costs) if part]
-        return tuple(map(numbers_of, parts))
+        cka = self.cka_page.numbers if self.cka_page else None
+        return (*map(numbers_of, parts), *([cka] if cka else []))
 
 
 def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> Report:
@@ -286,54 +258,42 @@ def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> 
     return Report(board, facts, board.labels.get(highlight, ""))
 
 
-def _matrix(detail: str, matrix: LayerCka, decimals: int) -> tuple[object, ...]:
-    mean = mean_of_any(matrix.values[np.isfinite(matrix.values)])
-    numbers = matrix.values.round(decimals).ravel().tolist()
+def _matrix(matrix: LayerCka) -> tuple[object, ...]:
     names = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
-    sides = matrix, matrix.turned
-    lines = ([*map(alike_words, sides)], [each.nearest.tolist() for each in sides])
-    ends = matrix.first, matrix.second, mean, matrix.values.shape[1]
-    return (matrix.table, detail, *ends, numbers, *names, *lines[0], *lines[1])
+    numbers = matrix.values.round(3).ravel().tolist()
+    ends = matrix.first, matrix.second, matrix.values.shape[1], numbers
+    return (matrix.table, *ends, *names, matrix.nearest.tolist())
+
+
+def _scores(column: Column, bounds: Bounds, measure: str, metric: str) -> pd.DataFrame:
+    """Scores of every block by a metric; by the column's own with what the data tell of them."""
+    rows = candidates(every_layer(column, None, metric))
+    is_best = rows.index.isin(best_rows(rows).index)
+    best = in_order(rows[is_best], column.backbones).sort_values("value", ascending=False, kind="stable")
+    marks = dict.fromkeys(best["backbone"], UNTESTED)
+    marks |= dict.fromkeys(bounds.worse, WORSE) | dict.fromkeys(bounds.maybe, MAYBE)
+    marks |= dict.fromkeys(best["backbone"][best["value"] == best["value"].max()], FIRST)
+    choices = [column.held_out.get(name) for name in rows["backbone"].where(is_best, "")]
+    ranks = {name: rank for rank, name in enumerate(best["backbone"])}
+    texts = [score_text(*each) for each in rows[INTERVAL].astype(float).itertuples(index=False, name=None)]
+    rows = rows.assign(
+        column=column.heading,
+        measure=measure,
+        loss=bounds.losses_of(rows),
+        held_out=[choice.score if choice else np.nan for choice in choices],
+        optimism=[choice.optimism if choice else np.nan for choice in choices],
+        place=np.select([is_best, rows["maybe_best"].astype(bool)], ["best", "maybe"], ""),
+        group=np.where(is_best, rows["backbone"].map(marks), ""),
+        score=texts,
+        rank=rows["backbone"].map(ranks),
+    )
+    if metric != column.metric:  # the data tell nothing more
+        unknown = dict.fromkeys(("loss", "chosen", "held_out", "optimism"), np.nan)
+        rows = rows.assign(place=np.where(is_best, "best", ""), group="", **unknown)
+    return rows.sort_values(["rank", "layer"], kind="stable")
 
 
 def _floors(column: Column) -> "pd.Series[float]":
     """The random floor's mean by each metric of a column."""
     draws = floor_draws(column.in_pooling())
     return draws[draws["family"] == RANDOM].drop_duplicates("metric").set_index("metric")["mean"]
-
-
-def _best(column: Column, bounds: Bounds) -> pd.DataFrame:
-    rows = column.best.sort_values("value", ascending=False, kind="stable")
-    choices = [column.held_out.get(name) for name in rows["backbone"]]
-    marks = dict.fromkeys(bounds.worse, WORSE) | dict.fromkeys(bounds.maybe, MAYBE)
-    marks |= dict.fromkeys(rows["backbone"][rows["value"] == rows["value"].max()], FIRST)
-    return rows.assign(
-        column=column.heading,
-        loss=bounds.losses_of(rows),
-        held_out=[choice.score if choice else np.nan for choice in choices],
-        optimism=[choice.optimism if choice else np.nan for choice in choices],
-        group=[marks.get(name, UNTESTED) for name in rows["backbone"]],
-        score=_texts(rows),
-    )
-
-
-def _layers(column: Column, bounds: Bounds) -> pd.DataFrame:
-    rows = column.candidates
-    best = set(zip(column.best["backbone"], column.best["layer"], strict=True))
-    fields = rows[["backbone", "layer", "maybe_best"]].itertuples(index=False, name=None)
-    places = ["best" if (name, layer) in best else "maybe" if maybe else "" for name, layer, maybe in fields]
-    rows = rows.assign(column=column.heading, loss=bounds.losses_of(rows), place=places, score=_texts(rows))
-    return rows.assign(measure=column.heading).sort_values(["backbone", "layer"], kind="stable")
-
-
-def _by_metric(column: Column, metric: str, measure: str) -> pd.DataFrame:
-    """Scores of every block by another metric than the column's own; its highest are marked."""
-    rows = every_layer(column, None, metric)
-    rows = candidates(rows).sort_values(["backbone", "layer"], kind="stable")
-    places = np.where(rows.index.isin(best_rows(rows).index), "best", "")
-    unknown = {"loss": np.nan, "chosen": np.nan}
-    return rows.assign(column=column.heading, measure=measure, place=places, score=_texts(rows), **unknown)
-
-
-def _texts(rows: pd.DataFrame) -> list[str]:
-    return [score_text(*each) for each in rows[INTERVAL].astype(float).itertuples(index=False, name=None)]

@@ -2,13 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Picture, Plot
 from layerboard.leaderboards.blocks.display import plain_name
@@ -66,7 +63,7 @@ def without_figure(report: Report) -> list[str]:
 def charts_of(report: Report, usual: Sequence[str] = ()) -> list[Chart]:
     """The figures of a suite, the usual one first: it fits the first of the patterns that fits any."""
     figures = dict(figures_of(report))
-    if len(report.columns) == 1:
+    if len(report.board.columns) == 1:
         figures.pop("layers", None)  # the curves of all tasks in a row
     fitting = (name for pattern in usual for name in figures if fnmatchcase(name, pattern))
     first = next(fitting, "")
@@ -90,55 +87,57 @@ def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
     of a later run are the same.
     """
     names: Counter[str] = Counter()
-    every = (_task_figures(report), _backbone_figures(report), _cka_figures(report), _cost_figures(report))
-    for name, spec in chain.from_iterable(every):
+    kinds = (_task_figures, _row_figures, _backbone_figures, _cka_figures, _cost_figures)
+    for name, spec in chain.from_iterable(kind(report) for kind in kinds):
         plain = re.sub(r"[^\w.-]+", "-", name)[:80].strip(".-")
         names[plain] += 1
         yield plain if names[plain] == 1 else f"{plain}-{names[plain]}", spec
 
 
 def _task_figures(report: Report) -> Iterator[tuple[str, Spec]]:
-    row: list[tuple[pd.DataFrame, Words]] = []
-    tasks, costs = report.columns["task"].value_counts(), cost_words(report)
-    measures = measure_words(report)
-    for (name, chosen), column in zip(
-        task_words(report).items(), report.columns.to_dict("records"), strict=True
-    ):
-        frames = (report.best, report.layers, report.published)
-        best, layers, others = (frame[frame["column"] == name] for frame in frames)
-        if best.empty:
-            continue
-        task, every = str(column["task"]), chosen["order"]
-        words = (
-            chosen
-            | {"axis": f"{task} {chosen['metric']}, %", "title": name}
-            | _series(_lines(every, report), report)
-        )
-        lines = layers[layers["backbone"].isin(words["backbones"])]
-        words |= _across(lines) | measures[name] | {"by_axis": words["axis"]}
-        task += "" if tasks[task] == 1 else f"-{plain_name(str(column['dataset']))}-{column['protocol']}"
-        yield f"{task}-best", _drawn("ranking", [best, others], words | _series(every, report))
-        beside = others[others["backbone"].isin(words["backbones"])]
-        yield f"{task}-layers", _drawn("curves", [lines, beside], words)
-        for measure in chosen["measure"][1:]:
-            rows, by = report.by_metrics, measures[measure]["by"]
-            rows = rows[(rows["measure"] == measure) & rows["backbone"].isin(words["backbones"])]
-            of_metric = measures[measure] | {"by_axis": f"{column['task']} {by}, %"}
-            yield f"{task}-layers-{by}", _drawn("curves", [rows], words | of_metric)
-        yield f"{task}-panels", _drawn("panels", [lines], words | {"width": 110, "columns": 4})
-        yield f"{task}-depth", _drawn("depth_map", [layers], words)
-        for axis, of_cost in costs.items():
-            yield f"{task}-cost-{axis}", _drawn("tradeoff", [layers], words | of_cost | {"cost": axis})
-        row.append((lines, words))
-    if row:
-        yield "layers", _row(report, row)
+    tasks, costs = Counter(column.task for column in report.board.columns), cost_words(report)
+    chosen, measures = task_words(report), measure_words(report)
+    for column in report.board.columns:
+        heading, task = column.heading, column.task
+        name = task if tasks[task] == 1 else f"{task}-{plain_name(column.dataset_name)}-{column.protocol}"
+        words, order = chosen[heading], chosen[heading]["order"]
+        # how a name ends, the view, the metric, and further words
+        figures: list[tuple[str, str, str, Words]] = [
+            ("best", "ranking", heading, _series(order, report)),
+            ("layers", "curves", heading, {}),
+            *((f"layers-{measures[each]['metric']}", "curves", each, {}) for each in words["measure"][1:]),
+            ("panels", "panels", heading, {"width": 110, "columns": 4}),
+            ("depth", "depth_map", heading, {}),
+            *((f"cost-{axis}", "tradeoff", heading, costs[axis] | {"cost": axis}) for axis in costs),
+        ]
+        for ending, view, measure, more in figures if order else ():
+            axis = {"axis": f"{task} {measures[measure]['metric']}, %"}
+            every = words | _series(_lines(order, report), report) | measures[measure] | axis | more
+            yield f"{name}-{ending}", _drawn(report, view, every, task=heading, measure=measure)
+
+
+def _row_figures(report: Report) -> Iterator[tuple[str, Spec]]:
+    """The curves of all tasks in a row of panels with one legend, for the backbones with the best ranks."""
+    names = sorted(report.ranks, key=report.ranks.__getitem__) or [*report.backbones["backbone"]]
+    series, measures, panels = _series(_lines(names, report), report), measure_words(report), list[Spec]()
+    for heading in dict.fromkeys(report.best["column"]):
+        legend = None if panels else {"orient": "bottom", "columns": SERIES, "symbolOpacity": 1}
+        words = series | measures[heading] | {"axis": "", "legend": legend}
+        spec = _drawn(report, "curves", words, measure=heading)
+        floor, measured = spec["layer"][:2]
+        layers = [floor, measured | {"layer": measured["layer"][1:3]}]
+        panel = {"title": heading, "width": 110, "height": 100, "layer": layers}
+        panels.append(panel | {"data": spec["data"], "transform": spec["transform"]})
+    if panels:
+        shared = {key: spec[key] for key in ("params", "config")}
+        yield "layers", {"$schema": SCHEMA, "hconcat": panels} | shared
 
 
 def _backbone_figures(report: Report) -> Iterator[tuple[str, Spec]]:
-    for backbone, layers in report.layers.groupby("backbone", sort=False):
-        order = [name for name in report.columns["column"] if name in set(layers["column"])]
-        wide = max(WIDTH, 26 * int(layers["layer"].max()))
-        yield f"{backbone}-tasks", _drawn("task_map", [layers], {"tasks": order, "order": order}, wide)
+    for backbone, rows in report.best.groupby("backbone", sort=False):
+        order = [each.heading for each in report.board.columns if each.heading in set(rows["column"])]
+        wide, words = max(WIDTH, 26 * int(rows["depth"].max())), {"tasks": order, "order": order}
+        yield f"{backbone}-tasks", _drawn(report, "task_map", words, wide, backbone=str(backbone))
 
 
 def _cka_figures(report: Report) -> Iterator[tuple[str, Spec]]:
@@ -167,11 +166,6 @@ def _on_paper(spec: Spec) -> Spec:
     return spec | {"background": LOOK["ground"]}
 
 
-def _rows(frame: pd.DataFrame) -> list[dict[Hashable, Any]]:
-    """A frame as rows, with None for missing numbers."""
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")
-
-
 def _lines(order: Sequence[str], report: Report) -> list[str]:
     """The backbones whose lines are drawn: the first of an order, and the highlighted one."""
     first = [name for name in order if name == report.highlight][:1]
@@ -179,42 +173,25 @@ def _lines(order: Sequence[str], report: Report) -> list[str]:
 
 
 def _series(names: Sequence[str], report: Report) -> Words:
-    """The looks of backbones, and which of them is highlighted."""
+    """The looks of backbones, which of them is highlighted, and the axis of their depth.
+
+    The axis has layers if all have the same number of them.
+    """
     mark = report.highlight if report.highlight in names else ""
-    return series_words(looks(names, report.labels)) | {"picked": [*names], "mark": mark}
+    depths = set(report.backbones.loc[report.backbones["backbone"].isin(names), "depth"])
+    across = ACROSS["layer" if len(depths) <= 1 else "relative"]
+    return across | series_words(looks(names, report.labels)) | {"picked": [*names], "mark": mark}
 
 
-def _across(lines: pd.DataFrame) -> Words:
-    """The horizontal axis of some lines: layers if all have the same number of them."""
-    return ACROSS["layer" if len(set(lines["depth"])) <= 1 else "relative"]
-
-
-def _drawn(name: str, frames: Sequence[pd.DataFrame], words: Words, width: object = WIDTH) -> Spec:
-    """A chart with its rows, of a fixed size, on white."""
-    view = view_named(name)
-    rows = [row for frame in frames for row in _rows(frame)]
-    height = view.row(len(words.get("order", ()))) * max(2, len(words.get("order", ())))
-    spec: Spec = charts.fill_placeholders(view.spec, LOOK | {"rows": rows, "height": height} | words)
+def _drawn(report: Report, name: str, words: Words, width: int = WIDTH, **choices: str) -> Spec:
+    """The chart of a view with its rows for some choices, of a fixed size, on white."""
+    view, count = view_named(name), len(words.get("order", ()))
+    rows = view.rows(report.scores, **choices)
+    rows = rows[rows["backbone"].isin(words["picked"])] if view.backbones == "picked" else rows
+    given: Words = {"rows": rows.astype(object).where(rows.notna(), None).to_dict("records")}
+    given |= {"height": view.row(count) * max(2, count)}
+    spec: Spec = charts.fill_placeholders(view.spec, LOOK | given | words)
     style = spec["config"] | {"background": "#ffffff", "padding": 8}
     if "layer" in spec:
         spec |= {"width": width, "autosize": {"type": "pad"}}
     return spec | {"config": style}
-
-
-def _row(report: Report, row: Sequence[tuple[pd.DataFrame, Words]]) -> Spec:
-    """The curves of all tasks in a row of panels with one legend, for the backbones with the best ranks."""
-    names = sorted(report.ranks, key=report.ranks.__getitem__) or [*report.backbones["backbone"]]
-    series = _series(_lines(names, report), report)
-    style = {"orient": "bottom", "columns": SERIES, "symbolOpacity": 1}
-    panels: list[Spec] = []
-    for lines, words in row:
-        spec = _drawn(
-            "curves", [lines], words | series | {"legend": None if panels else style, "by_axis": ""}
-        )
-        floor, measured = spec["layer"][:2]
-        measured |= {"layer": measured["layer"][1:3]}
-        size = {"title": words["title"], "width": 110, "height": 100}
-        panels.append(
-            size | {"data": spec["data"], "transform": spec["transform"], "layer": [floor, measured]}
-        )
-    return {"$schema": SCHEMA, "params": spec["params"], "hconcat": panels, "config": spec["config"]}

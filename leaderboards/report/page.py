@@ -13,24 +13,24 @@ from layerboard.leaderboards.charts.style import SWATCHES
 from layerboard.leaderboards.findings.answers import answers_of
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.report.answer import answer_html
-from layerboard.leaderboards.report.choices import ReportChoice, choices_of, series_words
+from layerboard.leaderboards.report.choices import ReportChoice, choices_of, matrix_words, series_words
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
-from layerboard.leaderboards.report.content import BEST, Report
+from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.packing import packed, packed_json
 from layerboard.leaderboards.report.table import best_table
 from layerboard.leaderboards.report.templates.environment import PageSection, filled, offline_page
-from layerboard.leaderboards.report.views import FEW, VIEWS, ReportView, view_named
+from layerboard.leaderboards.report.views import BEST, FEW, GROUPS, VIEWS, ReportView, view_named
 from layerboard.leaderboards.sections.cost import cost_page
 from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks, run_sentence
 from layerboard.zoo.errors import counted
 
-FRAMES = ("best", "layers", "by_metrics", "published", "matrices")
 TOP = 7  # backbones whose lines are drawn at first: the best of the task
 MANY = 24  # backbones above which charts of all show the best of each family first
 TASK_VIEWS = ("curves", "panels", "ranking", "depth_map")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"  # of charts
-TABLE = {"frames": ["best"], "csv": BEST, "backbones": "shown", "where": {}, "steps": [0, 0]}  # no chart
+# the table of best layers, as the script reads it: a view without a chart
+TABLE = {"frame": "scores", "csv": BEST, "backbones": "shown", "where": {"group": GROUPS}, "steps": [0, 0]}
 
 
 def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
@@ -62,7 +62,7 @@ def _lead(report: Report) -> str:
         which = f"{counted(count, 'frozen backbones')}{some if toys else ''}"
     layers = counted(int(report.backbones["depth"].sum()), "layers")
     return (
-        f"{which}; {layers} in all, each on {counted(len(report.columns), 'tasks')}. "
+        f"{which}; {layers} in all, each on {counted(len(report.board.columns), 'tasks')}. "
         "Scores are percent, higher is better; ± is the 95 % margin of error, or both ends are given."
     )
 
@@ -87,7 +87,7 @@ def _scored_sections(report: Report, choices: Mapping[str, ReportChoice]) -> lis
         partly, measured = bool(report.costs["ms"].isna().any()), len(report.measured_costs) > 0
         shared |= {"measured": measured, "partly": partly, "disturbed": report.disturbed}
         sections.append(_viewed("cost", "cost", "What quality costs", ["tradeoff"], shared))
-    shared |= {"rows": len(report.columns)}
+    shared |= {"rows": len(report.board.columns)}
     return [*sections, _viewed("backbone", "one backbone", "One backbone, every task", ["task_map"], shared)]
 
 
@@ -105,14 +105,10 @@ def _further_sections(
     """The sections on similarity, on examples and on provenance."""
     board, sections = report.board, list[PageSection]()
     writer = CollapsibleWriter(report.labels)
-    if len(report.matrices):
-        shared = {
-            "choices": choices,
-            "left_out": len(report.alike[0]) - report.alike[1],
-            "rows": min(TOP, len(choices["first"].words)),
-        }
-        views = ["matrices", "alike"]
-        sections.append(_viewed("alike", "similarity", "How alike layers are (CKA)", views, shared))
+    if cka := report.cka_page:
+        figures = writer.html(collapsibles(cka.blocks, "How to read the maps"), opened=2)
+        shared = {"choices": choices, "rows": 0, "figures": figures}
+        sections.append(_viewed("alike", "similarity", "How alike layers are (CKA)", ["alike"], shared))
     if beyond := section_blocks(board, beyond=True):
         title = "Beyond one layer: trainings, sets of layers, variants of a backbone"
         html = writer.html(collapsibles(beyond, "", level=3))
@@ -134,11 +130,12 @@ def _further_sections(
 
 def _data(report: Report, choices: Mapping[str, ReportChoice]) -> dict[str, Any]:
     """What the page's script reads: frames, charts, and what the choices mean."""
-    words = series_words(report.looks) | {"tasks": report.columns["column"].tolist(), "font": FONT}
+    words = series_words(report.looks) | matrix_words(report)
+    words |= {"tasks": [column.heading for column in report.board.columns], "font": FONT}
     views = {view.name: _view(view, choices) for view in VIEWS}
     return {
         "suite": report.board.page,
-        "frames": {name: getattr(report, name) for name in FRAMES},
+        "frames": {"scores": report.scores, "matrices": report.matrices},
         "choices": {choice.name: choice.words for choice in choices.values()},
         "views": views | {"best": TABLE},
         "words": words,
@@ -157,8 +154,11 @@ def _view(view: ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, An
     words = {choice.name: {choice.name}.union(*choice.words.values()) for choice in choices.values()}
     words |= {"picked": {"picked"}}
     changed = [name for name, every in words.items() if re.search(rf"\{{=?({'|'.join(every)})\}}", text)]
-    changed += [*view.where.values(), *(["picked"] if view.backbones == "picked" else [])]
+    changed += [
+        *(choice for choice in view.where.values() if isinstance(choice, str)),
+        *(["picked"] if view.backbones == "picked" else []),
+    ]
     changed += ["members"] if view.backbones == "listed" else []
     changed += ["theme"] if view.renderer == "canvas" else []  # its ink is fixed when it is drawn
-    names = ("spec", "frames", "csv", "what", "where", "backbones", "steps", "sets", "cursor", "renderer")
+    names = ("spec", "frame", "csv", "what", "where", "backbones", "steps", "cursor", "renderer")
     return {name: getattr(view, name) for name in names} | {"choices": changed}

@@ -1,6 +1,6 @@
 """The table of best layers: the page's script sorts and filters it, but it is complete without."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import isnan
 from typing import Any
 
@@ -24,8 +24,7 @@ HEADS = ("family", "backbone")  # columns of the leaderboard that are no scores
 RANK = "mean rank"
 SIZES = (5_000_000, 25_000_000, 50_000_000, 100_000_000, 350_000_000, 1_000_000_000)  # limits of a filter
 
-_Row = Mapping[Hashable, Any]
-SortedCell = dict[str, Any]  # arguments of `tables.html` for a cell; ``key`` is the sort key
+SortedCell = dict[str, object]  # arguments of `tables.html` for a cell; ``key`` is the sort key
 
 
 def best_table(report: Report, tasks: ReportChoice) -> Markup:
@@ -34,27 +33,31 @@ def best_table(report: Report, tasks: ReportChoice) -> Markup:
     Rows are sorted by mean rank if every backbone has a score in every column, else by the first column.
     """
     board, ranks = report.board, report.ranks
-    facts = [key for key in FACTS if key == "family" or _known(report.backbones[key])]
+    facts = [key for key in FACTS if key == "family" or {*map(str, report.backbones[key])} - {"", "nan"}]
     scores = table_with_means(board).drop(columns=[*HEADS])
     kinds = {"backbone": "words"} | ({RANK: "rank"} if ranks else {})
     kinds |= dict.fromkeys(map(str, scores), "numbers")
     kinds |= {FACTS[key]: "numbers" if key == "parameters" else "words" for key in facts}
     cells = dict(zip((backbone.label for backbone in board.scored_backbones), _cells(scores), strict=True))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for backbone in report.backbones.to_dict("records"):
-        name = str(backbone["backbone"])
-        row = [_named(name, report)] + ([_rank(ranks[name])] if ranks else [])
-        row += cells.get(name, [_fact("", "")] * len(scores.columns))
-        row += [_fact(key, backbone[key]) for key in facts]
-        rows.append((float(row[1]["key"] or "-inf"), {"cells": row, "attributes": _attributes(backbone)}))
-    rows.sort(key=lambda row: row[0], reverse=not ranks)
-    floors = {each.label: each.family for each in board.scored_backbones if each.floor}
+        name, weights = str(backbone["backbone"]), float(backbone["parameters"])
+        texts = {key: sorted_cell(str(backbone[key])) for key in FACTS}
+        millions = fixed(weights / 1e6, 1 if weights < 1e8 else 0)
+        texts["parameters"] = sorted_cell(millions, left=False, key=fixed(weights, 0))
+        rank = [sorted_cell(f"{ranks[name]:.1f}", left=False, key=f"{ranks[name]:.4f}")] if ranks else []
+        row = [sorted_cell(name) | {"anchor": report.looks[name]["anchor"]}, *rank]
+        row += cells.get(name, [sorted_cell("")] * len(scores.columns))
+        attributes = {"data-backbone": name} | {f"data-{key}": cell["key"] for key, cell in texts.items()}
+        rows.append({"cells": [*row, *(texts[key] for key in facts)], "attributes": attributes})
+    rows.sort(key=lambda row: float(row["cells"][1]["key"] or "-inf"), reverse=not ranks)
     now = {RANK: "ascending"} if ranks else {str(scores.columns[0]): "descending"}
     foot = [
-        [f"{label}, ± s.d." if family == RANDOM else label, *([""] if ranks else [])]
-        + [cell["text"] for cell in cells[label]]
+        [f"{each.label}, ± s.d." if each.family == RANDOM else each.label, *([""] if ranks else [])]
+        + [cell["text"] for cell in cells[each.label]]
         + [""] * len(facts)
-        for label, family in floors.items()
+        for each in board.scored_backbones
+        if each.floor
     ]
     return filled(
         "best",
@@ -63,7 +66,7 @@ def best_table(report: Report, tasks: ReportChoice) -> Markup:
         ranked=bool(ranks),
         filters=[*_filters(report.backbones)],
         heads=sorted_heads(kinds, now),
-        rows=[row for _, row in rows],
+        rows=rows,
         foot=foot,
     )
 
@@ -76,18 +79,6 @@ def sorted_heads(kinds: Mapping[str, str], now: Mapping[str, str]) -> list[Sorte
 def sorted_cell(text: str, note: str = "", *, left: bool = True, key: object = None) -> SortedCell:
     """A cell of a table that can be sorted, by its text or by a key."""
     return {"text": text, "note": note, "left": left, "key": str(text if key is None else key)}
-
-
-def _named(name: str, report: Report) -> SortedCell:
-    """The cell of a backbone's name, with its swatch."""
-    return _fact("backbone", name) | {"anchor": report.looks[name]["anchor"]}
-
-
-def _attributes(backbone: _Row) -> dict[str, str]:
-    """The attributes of a row that filters read."""
-    known = {key: str(backbone[key]) for key in ("backbone", "family", "supervision", "licence")}
-    known["parameters"] = fixed(backbone["parameters"], 0)
-    return {f"data-{key}": value for key, value in known.items()}
 
 
 def _filters(backbones: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, str]]]:
@@ -112,18 +103,3 @@ def _cells(scores: pd.DataFrame) -> Iterator[list[SortedCell]]:
             | ({} if isnan(key) else {"style": f"--shade:{shade:.2f}"})
             for cell, key, shade in zip(row, keys, shaded, strict=True)
         ]
-
-
-def _known(values: "pd.Series[Any]") -> bool:
-    return any(str(value) not in ("", "nan") for value in values)
-
-
-def _fact(key: str, value: Any) -> SortedCell:  # noqa: ANN401  # a word, or a number of weights
-    """The cell of a fact; weights are in millions."""
-    if key != "parameters":
-        return {"text": str(value), "key": str(value), "left": True}
-    return {"text": fixed(value / 1e6, 1 if value < 1e8 else 0), "key": fixed(value, 0), "left": False}
-
-
-def _rank(rank: float) -> SortedCell:
-    return {"text": f"{rank:.1f}", "key": f"{rank:.4f}", "left": False, "note": ""}

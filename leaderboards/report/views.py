@@ -4,33 +4,54 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import pandas as pd
+
 from layerboard.leaderboards.charts.style import Spec
 from layerboard.leaderboards.report import charts
-from layerboard.leaderboards.report.content import BEST, LAYERS
+from layerboard.leaderboards.report.content import FIRST, MAYBE, OTHERS, UNTESTED, WORSE
 
 FEW = 40  # charts with more rows have lower ones
-OF_TASK = {"column": "task"}
-BY_METRIC = OF_TASK | {"measure": "measure"}
+# columns of rows that a chart draws: the choice that a column equals, or the values that it may have
+Where = Mapping[str, str | tuple[str, ...]]
+OF_TASK: Where = {"measure": "task"}  # a column's own metric has the name of the column
+BY_METRIC: Where = {"measure": "measure"}
+GROUPS = (FIRST, MAYBE, WORSE, UNTESTED)  # of rows of best layers
+MEASURED: Where = {"place": ("best", "maybe", "")}
+
+# columns of numbers that are offered as CSV
+BEST = (
+    *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
+    *("loss", "held_out", "optimism", "group", "n"),
+)
+LAYERS = (
+    *("column", "measure", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
+    *("loss", "place", "chosen"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """A chart of the page with its rows: those of some frames that fit what the reader has chosen."""
+    """A chart of the page with its rows: those of a frame that fit what the reader has chosen."""
 
     name: str
     title: str
     note: str  # how to read it
     spec: Spec
-    frames: tuple[str, ...]  # of the report
-    csv: tuple[str, ...]  # columns of its numbers, of the first frame or of the chart's transforms
+    csv: tuple[str, ...]  # columns of its numbers, of the frame or of the chart's transforms
+    frame: Literal["scores", "matrices"] = "scores"  # of the report
     what: str = "{task}"  # what it shows at the moment, from the words of the choices
-    where: Mapping[str, str] = field(default_factory=dict)  # columns, and the choices that they equal
+    where: Where = field(default_factory=dict)  # which rows
     backbones: Literal["picked", "listed", "shown", ""] = ""  # of which rows are drawn; "" for any
     steps: tuple[int, int] = (0, 0)  # height of a row in pixels, and of one among more than `FEW`
     height: int = 400  # pixels that the page keeps before it is drawn, or to which its rows are added
     renderer: Literal["svg", "canvas"] = "svg"  # the latter for very many marks
     cursor: bool = False  # whether all backbones can be read at a place of the horizontal axis
-    sets: tuple[str, ...] = ()  # choices that a click on a mark makes, from its fields of these names
+
+    def rows(self, scores: pd.DataFrame, **choices: str) -> pd.DataFrame:
+        """The rows of a frame of scores that the chart draws for some choices, as the page's script does."""
+        for column, values in self.where.items():
+            scores = scores[scores[column].isin([choices[values]] if isinstance(values, str) else values)]
+        return scores
 
     def row(self, rows: int) -> int:
         """Height in pixels of one of some rows."""
@@ -49,7 +70,6 @@ VIEWS = (
         "published numbers. A backbone that is highlighted in the list above shows its 95 % interval. "
         "Point at a layer, or use the arrow keys, to read all backbones there.",
         charts.curves(),
-        ("layers", "by_metrics", "published"),
         LAYERS,
         what="{measure}",
         where=BY_METRIC,
@@ -62,10 +82,9 @@ VIEWS = (
         "The band is the 95 % interval; the thin grey line is the best backbone, for comparison. Dashed: "
         "random features.",
         charts.panels(),
-        ("layers", "by_metrics"),
         LAYERS,
         what="{measure}",
-        where=BY_METRIC,
+        where={**BY_METRIC, **MEASURED},
         backbones="picked",
         height=210,
     ),
@@ -76,10 +95,9 @@ VIEWS = (
         "be worse; hollow: worse; dashed interval: not compared. Dashed line: random features. "
         "Diamonds: published numbers.",
         charts.ranking(),
-        ("best", "published"),
         BEST,
         what="{listed}",
-        where=OF_TASK,
+        where={**OF_TASK, "group": (*GROUPS, OTHERS)},
         backbones="listed",
         steps=(24, 14),
         height=80,
@@ -89,10 +107,9 @@ VIEWS = (
         "All backbones over their depth",
         "One row per backbone, from its first block to its last; the frame marks the best layer.",
         charts.depth_map(),
-        ("layers", "by_metrics"),
         LAYERS,
-        what="{listed}: {by}",
-        where=BY_METRIC,
+        what="{listed}: {metric}",
+        where={**BY_METRIC, **MEASURED},
         backbones="listed",
         steps=(18, 12),
         height=80,
@@ -103,9 +120,8 @@ VIEWS = (
         "A point is a backbone cut after one layer; the line is the Pareto front. Leads within the "
         "intervals may be chance.",
         charts.tradeoff(),
-        ("layers",),
         (*LAYERS, "cost", "front"),
-        where=OF_TASK,
+        where={**OF_TASK, **MEASURED},
         backbones="shown",
     ),
     ReportView(
@@ -114,27 +130,11 @@ VIEWS = (
         "Each row is scaled to the backbone's best layer in that task, since scores of different tasks "
         "cannot be compared; the number is the score, the frame the best layer.",
         charts.task_map(),
-        ("layers",),
         (*LAYERS, "share"),
         what="{backbone}",
-        where={"backbone": "backbone"},
+        where={"backbone": "backbone", **MEASURED},
         steps=(26, 20),
         height=80,
-    ),
-    ReportView(
-        "matrices",
-        "CKA of pairs of backbones",
-        f"Of the first {charts.PAIRED} picked backbones. A square is a pair. Its rows are the layers of the "
-        "backbone at the left, the first at the bottom; its columns are those of the backbone above, the "
-        "first at the left. The lighter, the more similar. Press a square to enlarge it below.",
-        charts.matrices(),
-        ("matrices",),
-        ("first", "second", "of_first", "of_second", "value", "mean"),
-        what="{tokens}",
-        where={"table": "tokens"},
-        steps=(88, 88),
-        height=120,
-        sets=("first", "second"),
     ),
     ReportView(
         "alike",
@@ -143,10 +143,10 @@ VIEWS = (
         "features are, not how good. Layers are in the order of the forward pass, the first at the bottom "
         "and at the left; the line runs through the column that is most similar to each row.",
         charts.alike(),
-        ("matrices",),
         ("first", "second", "row", "column", "value"),
+        "matrices",
         what="{first} and {second}, {tokens}",
-        where={"table": "tokens", "detail": "detail"},
+        where={"table": "tokens"},
         height=280,
         renderer="canvas",
     ),

@@ -171,14 +171,6 @@ def depths_of(matrix: LayerCka) -> list[Depths]:
     return [Depths(*half.mean(axis=1).tolist()) for half in halves]
 
 
-def alike_words(matrix: LayerCka) -> str:
-    """The `depths_of` two backbones in a sentence; "" if they are one, or unknown."""
-    if matrix.first == matrix.second or not (halves := depths_of(matrix)):
-        return ""
-    start = f"The lower half of {matrix.first} is most like {matrix.second} at {halves[0]} of its depth"
-    return f"{start}, the upper half at {halves[1]}."
-
-
 def cka_page(board: Board) -> Page | None:
     """The page of the maps of one suite, and their numbers as a matrix; None without any."""
     if not (maps := cka_maps(board)):

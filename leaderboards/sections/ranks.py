@@ -1,10 +1,9 @@
 """The section on ranks: between which places each backbone is in each column."""
 
-import pandas as pd
-
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, wrapped
 from layerboard.leaderboards.blocks.display import rank_text
 from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.sections.tables import cell_table
 
 CAPTION = "Ranks that the data allow"
 
@@ -19,13 +18,10 @@ missing."""
 def rank_blocks(board: Board) -> list[Block]:
     """The first and last rank of each backbone in each column; empty if none are known."""
     columns = [each for each in board.columns if each.key in board.standings]
-    known = {column.heading: board.standings[column.key].ranks for column in columns}
-    if not any(known.values()):
-        return []
-    backbones = [
-        each for each in board.scored_backbones if any(each.name in ranks for ranks in known.values())
-    ]
-    table: dict[str, list[str]] = {"backbone": [backbone.label for backbone in backbones]}
-    for heading, ranks in known.items():
-        table[heading] = [rank_text(*ranks[each.name]) if each.name in ranks else "" for each in backbones]
-    return [Heading(2, CAPTION), wrapped(NOTE), Table(pd.DataFrame(table), caption=CAPTION)]
+    cells = {
+        (name, column.heading): rank_text(*ranks)
+        for column in columns
+        for name, ranks in board.standings[column.key].ranks.items()
+    }
+    table = cell_table(board.labels, [column.heading for column in columns], cells)
+    return [Heading(2, CAPTION), wrapped(NOTE), Table(table, caption=CAPTION)] if cells else []

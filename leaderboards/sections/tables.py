@@ -33,7 +33,7 @@ from layerboard.zoo.errors import counted
 EMPTY = Cell("")
 LAYER = "layer"  # name of the row that says which layer the numbers of a table are of
 Cells = dict[str, Cell]  # of a column, by backbone
-Texts = Mapping[tuple[str, str], str]  # cells of a table, by backbone and column
+Texts = Mapping[tuple[str, str], str | Cell]  # cells of a table, by backbone and column
 
 TURNS, LEVELS = (
     tuple(f"{field} {level}" for field, levels in kinds.items() for level in levels)
@@ -63,11 +63,12 @@ def cell_table(
 ) -> pd.DataFrame:
     """A row for each backbone that has a cell, ``labels`` by name in order; empty in columns without one."""
     named, heads = {name for name, _ in cells}, [*dict.fromkeys(columns)]
-    return pd.DataFrame(
-        {head: label} | {column: cells.get((name, column), "") for column in heads}
+    rows: list[dict[str, str | Cell]] = [
+        {head: label, **{column: cells.get((name, column), "") for column in heads}}
         for name, label in labels.items()
         if name in named
-    )
+    ]
+    return pd.DataFrame(rows)
 
 
 def main_table(board: Board) -> pd.DataFrame:
@@ -119,8 +120,7 @@ def layer_table(column: Column, pooling: str | None = None, metric: str = "") ->
     poolings = dict(zip(rows["backbone"], rows["pooling"], strict=True))
     several = len({*poolings.values()}) > 1  # a single one is in the caption
     labels = {each.name: each.label + f", {poolings[each.name]}" * several for each in backbones}
-    body = [[label, *(cells.get((name, head), EMPTY) for head in heads)] for name, label in labels.items()]
-    return pd.DataFrame(body, columns=["backbone", *heads], dtype=object)
+    return cell_table(labels, heads, cells)
 
 
 def every_layer(column: Column, pooling: str | None, metric: str = "") -> pd.DataFrame:
@@ -146,14 +146,13 @@ def metrics_table(column: Column) -> pd.DataFrame:
     rows, metrics = column.in_pooling(), overall_metrics(column)
     if len(metrics) < 2:
         return pd.DataFrame()
-    backbones = backbones_of(rows)
     best, floors = best_rows(rows), floor_draws(rows)
-    table: dict[str, list[str] | list[Cell]] = {"backbone": [backbone.label for backbone in backbones]}
+    cells: dict[tuple[str, str], Cell] = {}
     for metric in metrics:
-        cells = _floor_cells(floors[floors["metric"] == metric])
-        cells |= _best_cells(best[best["metric"] == metric])
-        table[metric] = [cells.get(backbone.name, EMPTY) for backbone in backbones]
-    return pd.DataFrame(table)
+        by_name = _floor_cells(floors[floors["metric"] == metric])
+        by_name |= _best_cells(best[best["metric"] == metric])
+        cells |= {(name, metric): cell for name, cell in by_name.items()}
+    return cell_table({each.name: each.label for each in backbones_of(rows)}, metrics, cells)
 
 
 def metric_layers_table(column: Column) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Block, Gallery, Maps, Plot, SmallMap, Table, said
+from layerboard.leaderboards.blocks.blocks import Block, Maps, Plot, SmallMap, Table, said
 from layerboard.leaderboards.board.frames import BoardBackbone
 from layerboard.leaderboards.inside.evidence import (
     PANELS,
@@ -218,7 +218,7 @@ def _gallery(evidence: Evidence) -> list[Block]:
             maps.append(SmallMap(panel, backbone.label, "rollout", rollout[backbone][image, -1]))
     pixels = {panel: pictures[image].astype(np.uint8) for panel, image in chosen.items()}
     unit = "Brightness follows the root of attention."
-    picture = Gallery(pixels, tuple(maps), "Attention maps of single images", unit)
+    picture = Maps(tuple(maps), "Attention maps of single images", unit, images=pixels)
     return evidence.explained(GALLERY, maps, picture, "gallery")
 
 

@@ -69,8 +69,9 @@
     return whole ? words[whole[1]] : spec.replace(/\{(=?)(\w+)\}/g, inner);
   };
   const rowsFor = (view, names) => {
-    const chosen = (row) => Object.entries(view.where).every(([column, name]) => row[column] === choice[name]);
-    const rows = view.frames.flatMap((name) => frames[name]).filter(chosen);
+    const fit = (value, named) => (Array.isArray(named) ? named.includes(value) : value === choice[named]);
+    const chosen = (row) => Object.entries(view.where).every(([column, named]) => fit(row[column], named));
+    const rows = frames[view.frame].filter(chosen);
     return names ? rows.filter((row) => names.includes(row.backbone)) : rows;
   };
   const wordsOf = (view) => {
@@ -82,10 +83,11 @@
     const listed = order.length < shown.size ? `, the best of each of ${order.length} families` : "";
     return {
       ...Object.assign({}, ...Object.keys(choice).map((name) => data.choices[name]?.[choice[name]])),
+      ...data.choices.measure[choice[view.where.measure]], // a column's own metric is named as the column
       ...choice,
       ...data.words,
       ...{ rows: rowsFor(view, names), order, picked: drawnOf.picked(), mark: order.includes(mark) ? mark : "" },
-      ...{ side: Math.min(step, room / order.length), height: step * Math.max(2, (names || data.words.tasks).length) },
+      ...{ height: step * Math.max(2, (names || data.words.tasks).length) },
       ...{ columns, width: Math.floor(room / columns) - 24, narrow: room < 380, listed: choice.task + listed },
       ...{ legend: null, ink: "currentColor", ground: "var(--card, white)" },
     };
@@ -106,10 +108,6 @@
       const given = { ...filled(view.spec, words), description };
       const result = await vegaEmbed(place, given, { ...quiet, renderer: view.renderer });
       drawn.set(name, Object.assign(result, { what, names: words.order }));
-      result.view.addEventListener("click", (_, item) => {
-        const fields = view.sets.filter((field) => item?.datum?.[field]);
-        if (fields.length) choose(Object.fromEntries(fields.map((field) => [field, item.datum[field]])));
-      });
       for (const empty of all("g[role=graphics-symbol]:empty", place)) empty.setAttribute("aria-hidden", "true");
     }
     if (!numbers(name).length) place.replaceChildren(made("p", { className: "empty" }, "No numbers for this choice."));
@@ -157,7 +155,7 @@
   const follow = (name) => {
     const place = one(`#view-${name} .chart`);
     const view = () => drawn.get(name)?.view;
-    const rows = () => computed(name, ["x", "score"]).filter((row) => row.place !== "published");
+    const rows = () => computed(name, ["x", "score"]);
     const origin = () => one("svg", place).getBoundingClientRect().left + view().origin()[0];
     const nearer = (x) => (best, row) => (Math.abs(row.x - x) < Math.abs(best.x - x) ? row : best);
     const leave = () => {
@@ -219,9 +217,9 @@
     light(target.closest(".legend [data-mark]")?.dataset.mark ?? mark));
 
   // ---- numbers and files ----------------------------------------------------------------------------------------
-  const computed = (name, columns) => { // the rows of a chart, or of its transforms, that have some columns
+  const computed = (name, columns) => { // measured rows of a chart, or of its transforms, that have some columns
     const view = drawn.get(name)?.view;
-    const has = (row) => columns.every((column) => row?.[column] !== undefined);
+    const has = (row) => row?.place !== "published" && columns.every((column) => row?.[column] !== undefined);
     const names = Object.keys(view?.getState({ data: () => true, signals: () => false }).data || {});
     return (names.map((each) => view.data(each)).find((rows) => has(rows?.[0])) || []).filter(has);
   };

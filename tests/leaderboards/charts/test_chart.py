@@ -77,8 +77,8 @@ def test_altair_takes_it_and_gives_it_back(charts, name):
 def test_some_backbones_keep_their_numbers_and_colours():
     whole = content()
     part = whole.only(["mini-dino", "mini-clip"])
-    rows = whole.layers[whole.layers["backbone"].isin(["mini-dino", "mini-clip"])]
-    assert part.layers.equals(rows)
+    rows = whole.scores[whole.scores["backbone"].isin(["mini-dino", "mini-clip"])]
+    assert part.scores.equals(rows)
     every, some = ({chart.name: chart.spec for chart in charts_of(each)} for each in (whole, part))
     colours = every["knn-layers"]["layer"], some["knn-layers"]["layer"]
     scales = [next(scale for scale in _scales(each) if "#" in str(scale["range"])) for each in colours]

@@ -5,16 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.blocks.blocks import (
-    Gallery,
-    HeatMap,
-    Maps,
-    Matrix,
-    Page,
-    Plot,
-    SmallMap,
-    alternative,
-)
+from layerboard.leaderboards.blocks.blocks import HeatMap, Maps, Matrix, Page, Plot, SmallMap, alternative
 from layerboard.leaderboards.blocks.csv import csv_page
 from layerboard.leaderboards.charts.style import series_look
 from layerboard.leaderboards.charts.svg import svg_element, svg_file
@@ -40,7 +31,7 @@ def pictures(name="a", values=GRID, image=IMAGE):
         Plot(frame(name), "points", name, name, name, name="facets"),
         HeatMap((Matrix(name, values),), name, name, name, name, name="heat"),
         Maps((small,), name, name, name="maps"),
-        Gallery({name: image}, (small,), name, name, name="gallery"),
+        Maps((small,), name, name, name="gallery", images={name: image}),
     )
 
 
@@ -111,7 +102,7 @@ def test_nothing_can_be_drawn():
         Plot(empty, "lines", "T", "x", "y"),
         HeatMap((), "T", "x", "y", "u"),
         Maps((), "T", "u"),
-        Gallery({}, (), "T", "u"),
+        Maps((), "T", "u", images={"i": IMAGE}),
     ):
         assert ET.fromstring(svg_file(picture)) is not None
 
@@ -183,7 +174,7 @@ def test_colours_need_no_scale():
 
 def test_a_gallery_shows_each_image_under_veils_and_bare():
     maps = tuple(SmallMap(panel, row, "last", GRID) for panel in ("i", "j") for row in ("a", "b"))
-    picture = Gallery({"i": IMAGE, "j": IMAGE[::-1]}, maps, "T", "u")
+    picture = Maps(maps, "T", "u", images={"i": IMAGE, "j": IMAGE[::-1]})
     assert len(images(svg_file(picture))) == 2 + 2  # an image and a sheet of veils for each panel
     assert texts(picture)[:5] == ["image", "last", "a", "b", "i"]
     assert texts(picture)[-1] == "Bright: high; dark: low; each map by itself. u"

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from layerboard.leaderboards.blocks.blocks import Gallery, HeatMap, Maps, Picture, Plot, Text
+from layerboard.leaderboards.blocks.blocks import HeatMap, Maps, Picture, Plot, Text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.svg import svg_file
@@ -26,7 +26,7 @@ TWO = {"mini-dino": "DINO", "mini-mae": "MAE"}
 SIZES = {"depth": 5, "heads": 3, "grid": 4}
 PICTURES = {
     "attention-distance": ([Plot, Plot, Plot], 3),
-    "attention-maps": ([Maps, Maps, Maps, Maps, Plot, Gallery], 1),
+    "attention-maps": ([Maps, Maps, Maps, Maps, Plot, Maps], 1),
     "attention-shares": ([Plot, Plot], 2),
     "saliency": ([Plot, Plot, Maps], 2),
     "residuals": ([HeatMap, Plot, Plot], 2),

@@ -287,14 +287,9 @@ def test_the_metric_of_the_curves_can_be_chosen(browser, tmp_path):
 
 
 def test_similarity_is_drawn_for_the_two_that_are_chosen(shared):
-    show(shared, "matrices")
-    shared.locator("#view-matrices svg .mark-rect.role-mark path").last.hover()
-    shared.wait_for_selector("#tip:not([hidden])")
-    assert shared.locator("#tip dt").all_inner_texts() == ["row", "column", "CKA", "mean CKA of the two"]
-    assert shared.locator("#tip dd").all_inner_texts()[:2] == ["mini-clip, layer 3", "mini-dino, layer 3"]
-    shared.locator("#view-matrices svg .mark-rect.role-mark path").last.click()
+    show(shared, "alike")
     assert (shared.input_value("#first"), shared.input_value("#second")) == ("mini-clip", "mini-dino")
-    shared.wait_for_function("document.querySelector('#view-alike .what').textContent.includes('mini-dino')")
+    assert shared.locator("#alike-section details[open] figure svg").count() == 2
     _, rows = downloaded(shared, "#view-alike button[data-csv]")
     assert len(rows) == 9
     assert {"first": "mini-clip", "second": "mini-dino", "row": "1", "column": "3", "value": "0.69"} in rows
@@ -390,6 +385,6 @@ def test_without_scores_similarity_of_all_backbones_is_drawn(browser, tmp_path):
     with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
         tab = context.new_page()
         tab.goto(page.as_uri())
-        show(tab, "matrices")
-        tab.wait_for_selector("#view-matrices svg .mark-rect.role-mark path")
-        assert tab.locator("#view-matrices .empty").count() == 0
+        show(tab, "alike")
+        assert tab.locator("#view-alike .empty").count() == 0
+        assert tab.locator("#alike-section details[open] figure svg").count() == 2

@@ -56,7 +56,7 @@ def test_many_rows_are_lower():
 
 
 def test_a_backbone_beside_itself_keeps_every_line_of_a_tooltip():
-    words = dict.fromkeys(("rows", "ink", "font", "mark", "font_size", "angle", "size"), "")
+    words = dict.fromkeys(("rows", "ink", "font", "mark", "font_size", "angle", "cell"), "")
     words |= {"first": "a", "second": "a"}
     spec = charts.fill_placeholders(charts.alike(), words)
     titles = [tip["title"] for tip in spec["layer"][0]["encoding"]["tooltip"]]

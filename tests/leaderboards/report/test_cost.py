@@ -51,7 +51,7 @@ def test_times_are_those_at_the_size_that_a_task_shows():
     times = records[records["metric"] == "ms"]
     larger = times.assign(pooling="128 x 96", value=10 * times["value"])
     report = content(pd.concat([records, larger], ignore_index=True))
-    found = report.layers.set_index(["column", "layer"])["ms"]
+    found = report.scores.set_index(["column", "layer"])["ms"]
     assert found["knn top-1"].tolist() == [2.0, 4.0, 6.0]
     assert found["davis J&F"].tolist() == [20.0, 40.0, 60.0]
     cards = report_page(report).split('class="cards"')[1].split("</ol>")[0]

@@ -4,19 +4,12 @@ from dataclasses import replace
 import pytest
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.report.content import (
-    BEST,
-    FIRST,
-    LAYERS,
-    MAYBE,
-    SCORE,
-    UNTESTED,
-    WORSE,
-    report_of,
-)
+from layerboard.leaderboards.report.content import FIRST, MAYBE, SCORES, UNTESTED, WORSE, report_of
+from layerboard.leaderboards.report.views import view_named
 from tests.leaderboards.builder import floor, frame
 from tests.leaderboards.findings.test_reproduce import BEST as BEST_BLOCK
-from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, SCORES, small
+from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, small
+from tests.leaderboards.report.boards import SCORES as VALUES
 from tests.leaderboards.shown import bounded
 
 
@@ -29,7 +22,6 @@ def test_the_best_layers_stand_highest_first_with_what_the_data_tell():
     losses = {"mini-dino": (1.0, True), "mini-clip": (2.0, True), "mini-fs": (3.0, False)}
     best = board(losses=losses).best
     own = best[best["column"] == KNN]
-    assert tuple(best.columns) == (*BEST, SCORE)
     assert [*own["backbone"]] == ["mini-dino", "mini-clip", "mini-fs", HOSTILE]
     assert [*own["group"]] == [FIRST, MAYBE, WORSE, UNTESTED]
     assert [*own["layer"]] == [3, 2, 3, 3]
@@ -40,9 +32,9 @@ def test_the_best_layers_stand_highest_first_with_what_the_data_tell():
 
 
 def test_every_layer_is_there_and_the_best_is_marked():
-    found = board().layers
-    assert tuple(found.columns[: len(LAYERS)]) == LAYERS
-    assert len(found) == 2 * len(SCORES) * 3
+    found = board().scores
+    assert {*SCORES} < {*found.columns}
+    assert len(found) == 2 * len(VALUES) * 3
     own = found[(found["column"] == KNN) & (found["backbone"] == "mini-clip")]
     assert [*own["layer"]] == [1, 2, 3]
     assert [*own["value"]] == [20.0, 61.5, 40.0]
@@ -56,22 +48,32 @@ def test_every_layer_is_there_and_the_best_is_marked():
 def test_facts_are_known_or_empty_and_the_floor_is_no_backbone():
     found = board()
     rows = {row["name"]: row for row in found.backbones.to_dict("records")}
-    assert set(rows) == set(SCORES)
+    assert set(rows) == set(VALUES)
     assert (rows["mini-clip"]["licence"], rows["mini-clip"]["parameters"]) == ("MIT", 8e7)
     assert rows[HOSTILE]["supervision"] == ""
     assert math.isnan(rows[HOSTILE]["parameters"])
-    assert [*found.columns["floor"]] == [3.0, 1.5]
+    assert [*found.measures["floor"]] == [3.0, 1.5]
 
 
 def test_a_number_of_others_stands_beside_its_column():
     mine = {"source": "mine", "backbone": "mini-clip", "dataset": "mini-imagenet", "protocol": "standard"}
     other = replace(BEST_BLOCK, **mine, value=60.0, input_size=64)
-    [row] = board(published=[other]).published.to_dict("records")
+    scores = board(published=[other]).scores
+    [row] = scores[scores["place"] == "published"].to_dict("records")
     assert (row["column"], row["backbone"], row["layer"], row["value"]) == (KNN, "mini-clip", 3.0, 60.0)
-    assert row["measured"] == 61.5
+    assert len(scores) == 1 + len(board().scores)
+
+
+def test_a_chart_draws_the_rows_of_what_is_chosen():
+    mine = {"source": "mine", "backbone": "mini-clip", "dataset": "mini-imagenet", "protocol": "standard"}
+    scores = board(published=[replace(BEST_BLOCK, **mine, value=60.0, input_size=64)]).scores
+    ranking, panels = (view_named(name) for name in ("ranking", "panels"))
+    assert {*ranking.rows(scores, task=KNN)["column"]} == {KNN}
+    assert [*ranking.rows(scores, task=KNN)["place"]] == ["best"] * len(VALUES) + ["published"]
+    assert len(panels.rows(scores, measure=KNN)) == 3 * len(VALUES)
 
 
 def test_records_without_scores_make_an_empty_board():
     found = board(frame(floor([1.0, 2.0])))
     assert found.best.empty
-    assert tuple(found.layers.columns) == (*LAYERS, SCORE)
+    assert {*SCORES} < {*found.scores.columns}
