@@ -278,6 +278,7 @@ def test_a_function_may_return_a_network_or_what_from_module_gives(
     sys.modules.pop("own_networks")
 
 
+@pytest.mark.slow  # a process of its own imports torch
 def test_a_process_builds_its_own(write: Callable[..., str]) -> None:
     (spec,) = find([write("own_a")])
     heard = Heard()

@@ -53,6 +53,7 @@ for line, code, heavy in lines:
 """Of the first line that a run says; charts are not drawn: that imports nothing, and takes long."""
 
 
+@pytest.mark.slow  # a process of its own imports torch
 def test_what_is_heavy_is_imported_by_what_needs_it(whole: Whole, tmp_path: Path) -> None:
     out = str(copy_results(whole, tmp_path / "out", "knn", "spair", "cka"))
     light = [["--help"], ["list", "backbones", "--json"], ["list", "tasks", "--json"]]

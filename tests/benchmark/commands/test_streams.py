@@ -52,6 +52,7 @@ def test_an_error_that_nobody_can_read_keeps_its_exit_code() -> None:
         assert answer(["list", "backbones", "nowhere"], shell) == (2, "", "")
 
 
+@pytest.mark.slow  # a process of its own imports torch
 def test_without_docstrings_help_is_the_same() -> None:
     usual = answer(["run", "--help"])
     assert "Options" in usual[1]

@@ -79,6 +79,7 @@ class Heard(Silent):
         super().__init__(say=self.lines.append)
 
 
+@pytest.mark.slow  # a process of its own imports torch
 def test_a_process_reports_and_its_death_is_a_sentence() -> None:
     assert LocalEngine().map(double, [1, 2], Silent()) == [2, 4]
     engine, heard = ProcessEngine(1, threads=1), Heard()
