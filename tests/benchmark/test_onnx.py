@@ -85,7 +85,7 @@ def test_it_is_scored_as_the_backbone_is(exported: Files, data: Path, tmp_path: 
     assert one == other
     encode = layerboard.load(name)
     assert encode(Image.new("RGB", (80, 60), "green")).shape == (1, 64)
-    with pytest.raises(InputError, match="onnx:net.onnx has layers 0 to 2, there is no layer 4"):
+    with pytest.raises(InputError, match=r"onnx:net\.onnx has layers 0 to 2, there is no layer 4"):
         run(tmp_path, [name], "knn", data=data, layers="4")
 
 
