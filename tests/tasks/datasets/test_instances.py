@@ -93,7 +93,7 @@ def test_a_table_says_what_images_show(tmp_path: Path) -> None:
             "0,a,query\n1,a,qury",
             r"query, database, distractor or nothing as role in line 3 of .*, found 'qury'",
         ),
-        ("0,,query\n1,a,", r"a group of the query in line 2 of .*labels.csv; add it"),
+        ("0,,query\n1,a,", r"a group of the query in line 2 of .*labels.csv, found none; add it"),
         ("0,a,\n0,b,", r"one group of 0.jpg, found 'a' in line 2 .* and 'b' in line 3"),
         ("0,a,query\n0,a,", r"found 'query in a' in line 2 .* and 'a' in line 3"),
         ("0,a,\n1,b,", r"a query and another image of one thing in .*labels.csv, found 2 queries"),

@@ -1,0 +1,54 @@
+"""Integrity of data that others wrote: one form of sentence on what is expected, found, and to be done."""
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from layerboard.zoo.errors import InputError, first_line, some
+from layerboard.zoo.online import without_secrets
+
+
+def mismatch(expected: str, found: object = "none", remedy: str = "") -> InputError:
+    """The error that data are not what was expected; ``remedy`` is what to do, "" if that is clear."""
+    return InputError(f"expected {expected}, found {found}{remedy and f'; {remedy}'}")
+
+
+def require(holds: object, expected: str, found: object = "none", remedy: str = "") -> None:
+    """Raise the error of `mismatch` unless something holds, such as that a list is not empty."""
+    if not holds:
+        raise mismatch(expected, found, remedy)
+
+
+def require_no(wrong: Collection[object], expected: str, remedy: str = "", most: int = 3) -> None:
+    """Raise the error of `mismatch` for items that are wrong, with the first ``most`` of them."""
+    if wrong:
+        raise mismatch(expected, some(map(str, wrong), most), remedy)
+
+
+def require_distinct(items: Sequence[Hashable], expected: str, remedy: str = "") -> None:
+    """Raise the error of `mismatch` for no item, or for items that come more than once."""
+    require(items, expected, remedy=remedy)
+    twice = [item for item, count in Counter(items).items() if count > 1]
+    require(not twice, expected, f"{some(map(repr, twice))} more than once", remedy)
+
+
+def outside(numbers: Iterable[int], size: int) -> list[int]:
+    """The numbers that are no index of a list of that size, in order."""
+    return [number for number in numbers if not 0 <= number < size]
+
+
+@contextmanager
+def explaining(
+    what: str, *errors: type[Exception], remedy: str = "", kind: type[InputError] = InputError
+) -> Iterator[None]:
+    """Raise errors of libraries as an error of input: what was expected or cannot be done, why, and a remedy.
+
+    The reason is the first line of the library's message, without secrets. An error of input stays as it is.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except errors as error:
+        reason = without_secrets(first_line(error))
+        raise kind(f"{what}: {reason}{remedy and f'; {remedy}'}") from error
