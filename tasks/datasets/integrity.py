@@ -29,7 +29,7 @@ def require_distinct(items: Sequence[Hashable], expected: str, remedy: str = "")
     """Raise the error of `mismatch` for no item, or for items that come more than once."""
     require(items, expected, remedy=remedy)
     twice = [item for item, count in Counter(items).items() if count > 1]
-    require(not twice, expected, f"{some(map(repr, twice))} more than once", remedy)
+    require(not twice, expected, f"several of {some(map(repr, twice))}", remedy)
 
 
 def outside(numbers: Iterable[int], size: int) -> list[int]:

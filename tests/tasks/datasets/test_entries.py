@@ -135,7 +135,7 @@ class TestNumberedImages(DatasetCase):
         (first, PARTIAL, "7 of 8 train images"),
     )
     spoiled = (
-        (first, lambda path: path.rename(path.with_stem("11")), "authors' file, found 11 more than once"),
+        (first, lambda path: path.rename(path.with_stem("11")), "authors' file, found several of 11"),
         (first, lambda path: path.rename(path.with_stem("a")), "found 'a'; read the dataset from the Hub"),
         ("train", counted_on, "of numbers below 8 and from 8 on in .*train, to test"),
     )
@@ -217,7 +217,7 @@ class TestRevisited(DatasetCase):
             r"missing required field easy, at gnd\[0\]",
         ),
         (fields(imlist=[]), "image names as imlist"),
-        (fields(imlist=["a", "a"]), "names as imlist, found 'a' more than once"),
+        (fields(imlist=["a", "a"]), "names as imlist, found several of 'a'"),
         (fields(qimlist=["../../etc/passwd", "b"]), "below the dataset's folder"),
     )
     spoiled = (

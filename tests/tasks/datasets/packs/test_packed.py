@@ -246,7 +246,7 @@ def _stream(path: Path, columns: dict[str, Any], **options: Any) -> Path:
 )
 def test_a_shard_of_other_columns_is_refused(tmp_path: Path, columns: dict[str, Any], said: str) -> None:
     path = _stream(tmp_path / "s.arrow", columns)
-    with pytest.raises(InputError, match=f"expected a shard of a pack at .*which is damaged .*{said}"):
+    with pytest.raises(InputError, match=f"expected a shard of a pack at .*which is damaged.*{said}"):
         read_shard(path)
 
 
@@ -256,7 +256,7 @@ def test_a_forged_shard_is_refused_before_its_numbers_are_used(tmp_path: Path) -
     ends, beyond = np.array([0, 3, 4], "<i4").tobytes(), np.array([0, 2**30, 4], "<i4").tobytes()
     assert ends in path.read_bytes()
     path.write_bytes(path.read_bytes().replace(ends, beyond))
-    with pytest.raises(InputError, match=r"which is damaged .*offset"):
+    with pytest.raises(InputError, match=r"which is damaged.*offset"):
         read_shard(path)
 
 
@@ -270,7 +270,7 @@ def test_a_shard_that_unpacks_to_more_than_its_bytes_is_refused(tmp_path: Path) 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"\xff" * 100])
 def test_a_shard_of_another_format_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "s.arrow").write_bytes(content)
-    with pytest.raises(InputError, match=r"which is damaged \(.*\); fetch it again"):
+    with pytest.raises(InputError, match=r"which is damaged: .*; fetch it again"):
         read_shard(tmp_path / "s.arrow")
 
 
