@@ -1,7 +1,7 @@
 """Integrity of data that others wrote: one form of sentence on what is expected, found, and to be done."""
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 
 from layerboard.zoo.errors import InputError, first_line, some
@@ -25,9 +25,8 @@ def require_no(wrong: Collection[object], expected: str, remedy: str = "", most:
         raise mismatch(expected, some(map(str, wrong), most), remedy)
 
 
-def require_distinct(items: Sequence[Hashable], expected: str, remedy: str = "") -> None:
-    """Raise the error of `mismatch` for no item, or for items that come more than once."""
-    require(items, expected, remedy=remedy)
+def require_distinct(items: Iterable[Hashable], expected: str, remedy: str = "") -> None:
+    """Raise the error of `mismatch` for items that come more than once, with the first few of them."""
     twice = [item for item, count in Counter(items).items() if count > 1]
     require(not twice, expected, f"several of {some(map(repr, twice))}", remedy)
 

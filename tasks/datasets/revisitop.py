@@ -105,6 +105,7 @@ class _GroundTruth:
 
     def __post_init__(self) -> None:
         for field, names in (("imlist", self.imlist), ("qimlist", self.qimlist)):
+            require(names, f"image names as {field}")
             require_distinct(names, f"different image names as {field}")
             for name in names:
                 require_inside(name, field)
@@ -115,6 +116,8 @@ class _GroundTruth:
             for field in RELEVANCE:
                 known = f"indices below {size:,} (the database) as {field} of query {query}"
                 require_no(outside(getattr(truth, field), size), known)
+            every = [index for field in RELEVANCE for index in {*getattr(truth, field)}]
+            require_distinct(every, f"each image in one of {', '.join(RELEVANCE)} of query {query}")
 
 
 def read_ground_truth(path: Path) -> tuple[list[str], list[Query]]:

@@ -85,12 +85,9 @@ class Pack:
 
 def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
     shards = [read_shard(_whole(folder, packed)) for packed in dataset.shards]
-    digest, packed = (
-        rows_digest(shards),
-        f"the files of {name} in {folder} to have the digest {dataset.digest}",
-    )
+    digest, stated = rows_digest(shards), f"the files of {name} in {folder} to have the digest"
     remedy = f"{MANIFEST} or a shard is damaged, or they are of two packs: fetch both again"
-    require(digest == dataset.digest, packed, digest, remedy)
+    require(digest == dataset.digest, f"{stated} {dataset.digest}", digest, remedy)
     return shards
 
 

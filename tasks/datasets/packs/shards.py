@@ -53,9 +53,8 @@ def rows_digest(shards: Iterable[Shard]) -> str:
 
 def read_shard(file: Path) -> Shard:
     """The rows of a shard, whose bytes stay on disk; raises InputError."""
-    with explaining(
-        f"expected a shard of a pack at {file}, which is damaged", *_DAMAGE, remedy="fetch it again"
-    ):
+    damaged = f"expected a shard of a pack at {file}, which is damaged"
+    with explaining(damaged, *_DAMAGE, remedy="fetch it again"):
         require_regular(file)
         with pa.memory_map(str(file)) as mapped, pa.ipc.open_stream(mapped) as stream:
             table = stream.read_all()

@@ -112,6 +112,7 @@ def read_lines(path: Path, what: str) -> list[str]:
 def read_names(path: Path, noun: str) -> list[str]:
     """Sorted file names from a list with one name per line; raises InputError."""
     names = read_lines(path, f"a list of {noun}s")
+    require(names, f"one {noun} a line in {path}")
     require_distinct(names, f"one {noun} a line in {path}, each once")
     return sorted(require_inside(name, str(path)) for name in names)
 

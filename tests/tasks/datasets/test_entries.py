@@ -209,6 +209,7 @@ class TestRevisited(DatasetCase):
         (edited(lambda value: value["gnd"].__delitem__(0)), "one entry of gnd for each of the 2 queries"),
         (truth(easy=[8]), r"indices below 8 \(the database\) as easy of query .*found 8"),
         (truth(junk=[-1]), "indices below 8"),
+        (truth(easy=[0, 2], junk=[2]), r"in one of easy, hard, junk of query .*found several of 2"),
         (truth(hard=[0.5]), r"expected int, got float, at gnd\[0\].hard"),
         (truth(bbx=[1, 2, 3]), r"list of length 4, got 3, at gnd\[0\].bbx"),
         (truth(bbx=[9, 2, 3, 4]), "x1 < x2"),
