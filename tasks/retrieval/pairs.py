@@ -167,6 +167,8 @@ def retrieve(
     Source: Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, section 8.4.
     """
     groups = np.arange(len(features)) if groups is None else groups
+    if not np.isfinite(features).all():
+        raise ValueError("vectors must not hold NaN or infinite values")
     rows, places = np.flatnonzero(asks), np.flatnonzero(ranked)
     at = np.where(ranked, np.cumsum(ranked) - 1, NONE)[rows]  # database index of each query
     wide = parallel(unit_vectors(features))
