@@ -196,6 +196,10 @@ class Data:
         """Identity among data of the same name: the ground truth, and ``stated`` for each image."""
         return [self.truth, [stated(sample) for sample in images_of(self)]]
 
+    def held_apart(self) -> Iterator[tuple[str, Iterable[Sample], str, Iterable[Sample]]]:
+        """Pairs of parts that should share no image: name and images of the known one, and of the other."""
+        yield from ()
+
     def described(self) -> Iterator[tuple[str, str, str, str]]:
         """Name, class, group and split of each image; "" for those that do not exist."""
         yield from ((sample.key, "", "", "") for sample in images_of(self))

@@ -100,6 +100,10 @@ class Classification(Data):
             said = split if self.val else ""
             yield from ((sample.key, label, group, said) for label, sample, group in side.named)
 
+    def held_apart(self) -> Iterator[tuple[str, Iterable[Sample], str, Iterable[Sample]]]:
+        if self.val:
+            yield "train", self.train.samples, "val", self.val.samples
+
     @property
     def sides(self) -> dict[str, ClassImages]:
         """Bank and queries by their split; all images as ``train`` if there is no ``val``."""

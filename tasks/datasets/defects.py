@@ -1,7 +1,7 @@
 """Photographs of products with and without defects: the layouts of MVTec AD and VisA."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from multiprocessing.pool import ThreadPool
@@ -25,7 +25,6 @@ from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.labels import read_label_table
 from layerboard.tasks.datasets.reading.masks import read_region
 from layerboard.tasks.datasets.reading.names import normal, unseen_twins
-from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.metrics.arrays import Mask
 from layerboard.zoo.errors import counted, some
 from layerboard.zoo.view.photos import endings
@@ -97,6 +96,10 @@ class Defects(Data):
         images = [image for product in self.products for image in product.images]
         masks = (image.mask for image in images if image.mask is not None)
         return storage.names_and_sizes(masks), [image.kind for image in images], self.memory
+
+    def held_apart(self) -> Iterator[tuple[str, Iterable[Sample], str, Iterable[Sample]]]:
+        for each in self.products:
+            yield f"train of {each.name}", each.references, "test", (image.sample for image in each.images)
 
     def limited(self, limit: int | None) -> Self:
         if limit is None:
@@ -282,9 +285,6 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
         notes.append(f"{counted(len(files.strays), 'masks')} of no image, expected NAME_mask.png ({strays})")
     if bare and any(image.mask is not None for image in images):
         notes.append(f"{counted(len(bare), 'defects')} of {name} without a mask ({some(bare, 2)})")
-    if make is PhotoSample:  # the official datasets are large, and as they are
-        tested = [each.sample for each in images]
-        notes += on_both_sides(product.references, tested, f"train of {name}", "test")
     return product
 
 

@@ -36,7 +36,6 @@ from layerboard.tasks.datasets.reading.splits import (
     split_of,
 )
 from layerboard.tasks.datasets.reading.tree import ImageTree, read_tree
-from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.datasets.targets import TargetColumns, Targets, find_targets, targets_of
 from layerboard.zoo.errors import InputError, counted, some
 
@@ -204,7 +203,6 @@ def _classes(
         further = len(files) - len(train) - len(val)
         remarks += [f"val is {queries}"] if queries != "val" else []
         notes += [f"{further:,} images of further splits left out"] if further else []
-        notes += on_both_sides([sample for _, sample in train], [sample for _, sample in val])
     notes += _alike(files)
     if not files[0].cells:
         remarks += number_twins(classes, "classes")
@@ -233,9 +231,5 @@ def _targets(
     files = [file for file in files if file.split in ("", TRAIN, queries)]
     notes = [*notes, *_alike([file._replace(label="") for file in files])]
     samples = [PhotoSample(file.path, f"{tree.root}/{file.path}") for file in files]
-    if queries:
-        train = {file.path for file in files if file.split == TRAIN}
-        known, asked = ([each for each in samples if (each.key in train) == side] for side in (True, False))
-        notes += on_both_sides(known, asked)
     coverage = Coverage((Count("images", len(files)),), (*notes, *tree.notes), (*remarks, *tree.remarks))
     return targets_of(name, samples, columns, files, coverage)

@@ -30,7 +30,6 @@ from layerboard.tasks.datasets.reading.labels import (
 )
 from layerboard.tasks.datasets.reading.names import normal, number_twins, unseen_twins
 from layerboard.tasks.datasets.reading.tree import ImageTree, read_tree
-from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.zoo.errors import counted, some
 
 DISTRACTOR = "distractor"  # role of a database image that shows none of the things
@@ -85,6 +84,12 @@ class Instances(Data):
 
     def described(self) -> Iterator[tuple[str, str, str, str]]:
         yield from ((image.sample.key, "", image.thing, image.part) for image in self.images)
+
+    def held_apart(self) -> Iterator[tuple[str, Iterable[Sample], str, Iterable[Sample]]]:
+        known, asked = (
+            [each.sample for each in self.images if each.part == part] for part in ("database", "query")
+        )
+        yield "database", known, "query", asked
 
     def limited(self, limit: int | None) -> Self:
         if limit is None:
@@ -163,7 +168,7 @@ def read_queries(folder: Path) -> Instances:
     remarks = [f"things from the folders in {' and '.join(sorted(parts))}"]
     if ignored:
         remarks.append(f"{counted(len(ignored), 'images')} beside these ignored ({some(ignored, 2)})")
-    alike = [*unseen_twins((image.thing for image in images), "things"), *_in_both_parts(images)]
+    alike = unseen_twins((image.thing for image in images), "things")
     coverage = Coverage((), (*alike, *tree.notes), (*remarks, *tree.remarks))
     name = normal(storage.require_text(folder.resolve().name, "the name of the folder of images"))
     return instances(name, images, str(folder), coverage)
@@ -201,16 +206,9 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
         images.append(Instance(PhotoSample(file.path, f"{tree.root}/{file.path}"), thing, part))
     remarks += [] if column is None else [f"roles from {table.header[column]}"]
     things = [image.thing for image in images]
-    notes += [*unseen_twins(things, "things"), *number_twins(things, "things"), *_in_both_parts(images)]
+    notes += [*unseen_twins(things, "things"), *number_twins(things, "things")]
     coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
     return instances(name, images, str(table.path), coverage)
-
-
-def _in_both_parts(images: Sequence[Instance]) -> list[str]:
-    """A note on queries whose files are in the database, too."""
-    parts = ("database", "query")
-    known, asked = ([each.sample for each in images if each.part == part] for part in parts)
-    return on_both_sides(known, asked, *parts)
 
 
 def of_classes(name: str, labelled: Iterable[tuple[str, Sample, str]], coverage: Coverage) -> Instances:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -73,6 +74,11 @@ class Targets(Data):
         for sample, group, fold in zip(self.samples, self.groups, self.fold, strict=True):
             side = ("train" if fold == ALWAYS_TRAINING else "val") if split else ""
             yield sample.key, "", "" if group == sample.key else group, side
+
+    def held_apart(self) -> Iterator[tuple[str, Iterable[Sample], str, Iterable[Sample]]]:
+        known = self.fold == ALWAYS_TRAINING
+        if known.any():
+            yield "train", compress(self.samples, known), "val", compress(self.samples, ~known)
 
     def serving(self, role: str) -> Data | None:
         """Tasks that need no classes may look at the images alone."""
