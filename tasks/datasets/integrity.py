@@ -31,11 +31,6 @@ def require_distinct(items: Iterable[Hashable], expected: str, remedy: str = "")
     require(not twice, expected, f"several of {some(map(repr, twice))}", remedy)
 
 
-def outside(numbers: Iterable[int], size: int) -> list[int]:
-    """The numbers that are no index of a list of that size, in order."""
-    return [number for number in numbers if not 0 <= number < size]
-
-
 @contextmanager
 def explaining(
     what: str, *errors: type[Exception], remedy: str = "", kind: type[InputError] = InputError

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Needed
-from layerboard.tasks.datasets.integrity import outside, require, require_distinct, require_no
+from layerboard.tasks.datasets.integrity import require, require_distinct, require_no
 from layerboard.tasks.datasets.reading.files import file_paths, require_inside
 from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
 from layerboard.zoo.view.geometry import Box
@@ -115,7 +115,7 @@ class _GroundTruth:
         for query, truth in zip(self.qimlist, self.gnd, strict=True):
             for field in RELEVANCE:
                 known = f"indices below {size:,} (the database) as {field} of query {query}"
-                require_no(outside(getattr(truth, field), size), known)
+                require_no([index for index in getattr(truth, field) if not 0 <= index < size], known)
             every = [index for field in RELEVANCE for index in {*getattr(truth, field)}]
             require_distinct(every, f"each image in one of {', '.join(RELEVANCE)} of query {query}")
 

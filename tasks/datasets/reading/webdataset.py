@@ -23,11 +23,11 @@ from layerboard.tasks.datasets.reading.labels import FILE_COLUMNS, LABEL_COLUMNS
 from layerboard.tasks.datasets.reading.splits import TRAIN, split_of, split_within
 from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.tasks.datasets.reading.zipped import (
+    member_name,
     require_images,
     require_likely_size,
     require_new,
-    safe_name,
-    write_file,
+    write_member,
     written_once,
 )
 from layerboard.zoo.errors import MissingDataError
@@ -189,7 +189,7 @@ def _files(path: Path) -> Iterator[tuple[str, tarfile.TarInfo, tarfile.TarFile]]
         count = 0
         for member in archive:
             count += 1
-            name = safe_name(path, str(PurePosixPath(member.name)), member.isreg() or member.isdir())
+            name = member_name(path, str(PurePosixPath(member.name)), member.isreg() or member.isdir())
             if name and not member.isdir():
                 yield name, member, archive
         file.seek(archive.offset)
@@ -228,7 +228,7 @@ def _rows(shard: TarShard, root: Path, folder: PurePosixPath) -> Iterator[dict[s
         if parts[1] in shard.images and _kind(parts[2]):
             facts[parts[1]][parts[2]] = member
             continue
-        write_file(root / folder / name, _content(archive, member))
+        write_member(root / folder / name, _content(archive, member))
     with tarfile.open(shard.path, "r:") as archive:
         for key, fields in facts.items():
             said = {field: _content(archive, fields[field]).read() for field in sorted(fields)}

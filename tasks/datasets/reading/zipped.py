@@ -41,7 +41,7 @@ def _unpack(path: Path, archive: zipfile.ZipFile, place: Path) -> Path:
         require_free_bytes(whole, place, f"{path} unpacks to")
         for name, member in members.items():
             with archive.open(member) as source:
-                write_file(folder / name, source)
+                write_member(folder / name, source)
 
     return written_once(place, content, path.stem, write)
 
@@ -57,7 +57,7 @@ def written_once(place: Path, mark: object, name: str, write: Callable[[Path], N
         return move_once(draft / name, root)
 
 
-def write_file(path: Path, source: IO[bytes]) -> None:
+def write_member(path: Path, source: IO[bytes]) -> None:
     """Write a new file, and the folders that it is in."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as file:
@@ -69,7 +69,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
     members: dict[str, zipfile.ZipInfo] = {}
     for member in archive.infolist():
         is_plain = stat.S_IFMT(member.external_attr >> 16) in (0, stat.S_IFREG)
-        name = safe_name(path, _name(member), is_plain or member.is_dir())
+        name = member_name(path, _name(member), is_plain or member.is_dir())
         if member.is_dir() or not name:
             continue
         if member.flag_bits & ENCRYPTED:
@@ -81,7 +81,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
     return members
 
 
-def safe_name(path: Path, name: str, is_plain: bool) -> str:
+def member_name(path: Path, name: str, is_plain: bool) -> str:
     """The name of a file or folder in an archive; "" for a hidden one, or one in a hidden folder.
 
     Raises InputError for a name that leads elsewhere, and for what is neither file nor folder.
