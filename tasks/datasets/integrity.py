@@ -14,7 +14,10 @@ def mismatch(expected: str, found: object = "none", remedy: str = "") -> InputEr
 
 
 def require(holds: object, expected: str, found: object = "none", remedy: str = "") -> None:
-    """Raise the error of `mismatch` unless something holds, such as that a list is not empty."""
+    """Raise the error of `mismatch` unless something holds, such as that a list is not empty.
+
+    The sentence is made in any case: for each of very many rows, ``if`` and `mismatch` are faster.
+    """
     if not holds:
         raise mismatch(expected, found, remedy)
 
@@ -37,12 +40,13 @@ def explaining(
 ) -> Iterator[None]:
     """Raise errors of libraries as an error of input: what was expected or cannot be done, why, and a remedy.
 
-    The reason is the first line of the library's message, without secrets. An error of input stays as it is.
+    The reason is the library's message, in one line and without secrets. An error of input stays as it is.
     """
     try:
         yield
     except InputError:
         raise
     except errors as error:
-        reason = without_secrets(first_line(error))
+        message = str(error).strip()
+        reason = without_secrets(message if "\n" in message else first_line(error))
         raise kind(f"{what}: {reason}{remedy and f'; {remedy}'}") from error

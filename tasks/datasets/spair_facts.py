@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layerboard.tasks.datasets.base import LevelCounts
-from layerboard.tasks.datasets.integrity import require
+from layerboard.tasks.datasets.integrity import mismatch
 from layerboard.tasks.datasets.reading.files import is_file, read_bytes
 from layerboard.zoo.errors import shortened
 from layerboard.zoo.reading import read_as
@@ -158,5 +158,6 @@ class ImageNotes:
 
 def keypoint_id(value: object, where: str) -> int:
     """The id of a keypoint, which is written as text; raises InputError for anything else."""
-    require(str(value).isdecimal(), f"ids of keypoints as whole numbers in {where}", shortened(value))
+    if not str(value).isdecimal():
+        raise mismatch(f"ids of keypoints as whole numbers in {where}", shortened(value))
     return int(str(value))

@@ -5,7 +5,7 @@ from decimal import Decimal
 from enum import Enum
 from math import isfinite
 
-from layerboard.tasks.datasets.integrity import mismatch, require
+from layerboard.tasks.datasets.integrity import mismatch
 from layerboard.tasks.datasets.reading.files import require_text
 from layerboard.tasks.datasets.reading.names import normal
 from layerboard.zoo.errors import InputError, shortened
@@ -53,10 +53,10 @@ def label_text(value: object, where: str, names: Sequence[str] = ()) -> str:
         raise _refused(value, where)
     whole = int(value)
     if names:
-        is_known = whole == value and UNKNOWN <= whole < len(names)
-        known = f"a number from 0 to {len(names) - 1} (or {UNKNOWN} for none) as {where}"
-        classes = f"{known}, since {len(names)} classes have names"
-        require(is_known, classes, value, "correct it or the names")
+        if whole != value or not UNKNOWN <= whole < len(names):
+            known = f"a number from 0 to {len(names) - 1} (or {UNKNOWN} for none) as {where}"
+            named = f"{known}, since {len(names)} classes have names"
+            raise mismatch(named, value, "correct it or the names")
         return "" if whole == UNKNOWN else names[whole]
     return str(whole) if whole == value and abs(whole) < MOST_EXACT else str(value)
 

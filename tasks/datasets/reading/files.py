@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from PIL import ExifTags, Image
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
-from layerboard.tasks.datasets.integrity import explaining, require, require_distinct
+from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_distinct
 from layerboard.tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
 from layerboard.zoo.errors import InputError, MissingDataError, shortened
 from layerboard.zoo.reading import read_regular
@@ -191,10 +191,10 @@ def require_text(name: str, what: str) -> str:
 def require_inside(name: str, where: str) -> str:
     """A relative file name that stays below its folder; raises InputError for any other."""
     path = PurePosixPath(require_text(name, f"names of files in {where}"))
-    is_name = "\0" not in name and all(len(part.encode()) <= LONGEST_NAME for part in path.parts)
-    require(is_name, f"names of files of at most {LONGEST_NAME} bytes in {where}", shortened(name))
-    is_below = name and not (path.is_absolute() or ".." in path.parts or "\\" in name)
-    require(is_below, f"the name of a file below the dataset's folder in {where}", repr(name))
+    if "\0" in name or any(len(part.encode()) > LONGEST_NAME for part in path.parts):
+        raise mismatch(f"names of files of at most {LONGEST_NAME} bytes in {where}", shortened(name))
+    if not name or path.is_absolute() or ".." in path.parts or "\\" in name:
+        raise mismatch(f"the name of a file below the dataset's folder in {where}", repr(name))
     return name
 
 

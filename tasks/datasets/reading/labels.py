@@ -315,9 +315,10 @@ def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelledFile], str |
             return None
         file = "/".join(part for part in file.split("/") if part not in ("", "."))
         paths = named.get(normal(f"{table.prefix}{file}"), [])
-        remedy = "add its ending" if len({*map(normal, paths)}) > 1 else "rename one"
-        where = f"one image of the name {row.path!r} of {table.path}, line {row.number}"
-        require(len(paths) < 2, where, some(paths), remedy)
+        if len(paths) > 1:
+            remedy = "add its ending" if len({*map(normal, paths)}) > 1 else "rename one"
+            where = f"{table.path}, line {row.number}"
+            raise mismatch(f"one image of the name {row.path!r} of {where}", some(paths), remedy)
         return paths[0] if paths else None
 
     return find
