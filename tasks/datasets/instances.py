@@ -274,6 +274,7 @@ class InstanceEntry(DatasetEntry[Instances]):
             ]
         path = root / self.table
         rows = [line.split() for line in storage.read_lines(path, f"the table of {self.name}")[1:]]
+        require(rows, f"a line for each image in {path}")
         for number, row in enumerate(rows, 2):
             columns = f"{' '.join(COLUMNS)} in line {number} of {path}"
             require(len(row) == len(COLUMNS), columns, f"{len(row)} words")

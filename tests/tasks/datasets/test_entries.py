@@ -587,7 +587,8 @@ class TestSop(DatasetCase):
     )
     columns = r"image_id class_id super_class_id path in line 5 of .*test\.txt"
     spoiled = (
-        (EBAY, replaced("2 1 mug_final/2_1.JPG", "2 mug"), columns),
+        (EBAY, replaced("2 1 mug_final/2_1.JPG", "2 mug"), f"{columns}, found 3 words"),
+        (EBAY, content("image_id class_id super_class_id path\n"), r"a line for each image in .*test\.txt"),
         (EBAY, replaced("mug_final/2_1.JPG", "../2_1.JPG"), "below the dataset's folder"),
     )
 
