@@ -33,6 +33,7 @@ RunLengths = dict[str, object]  # ``{"size": [height, width], "counts": list or 
 LONGEST_OUTLINE = 2**22  # pixels of all edges of a polygon; pycocotools takes about 80 bytes for each
 FETCH = "fetch the official annotations"
 Identity = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]  # of an image or a category
+Edge = Annotated[int, Meta(ge=1, le=2**63 - 1)]  # of an image
 _FIRST, _LAST = "0", "o"  # characters of compressed run lengths: each has five bits and a continuation bit
 _MOST_CHARACTERS = 6  # characters of one number: 30 bits, the most that pycocotools can shift
 
@@ -142,8 +143,8 @@ class CocoImage:
 
     id: Identity
     file_name: str
-    width: Annotated[int, Meta(ge=1)]
-    height: Annotated[int, Meta(ge=1)]
+    width: Edge
+    height: Edge
 
     def __post_init__(self) -> None:
         require_inside(self.file_name, f"image {self.id}")

@@ -4,13 +4,20 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 
-from layerboard.zoo.errors import InputError, first_line, some
+from layerboard.zoo.errors import InputError, first_line, shortened, some
 from layerboard.zoo.online import without_secrets
 
 
 def mismatch(expected: str, found: object = "none", remedy: str = "") -> InputError:
-    """The error that data are not what was expected; ``remedy`` is what to do, "" if that is clear."""
-    return InputError(f"expected {expected}, found {found}{remedy and f'; {remedy}'}")
+    """The error that data are not what was expected; ``remedy`` is what to do, "" if that is clear.
+
+    ``found`` is text, or a value that is shown as code and shortened.
+    """
+    return InputError(f"expected {expected}, found {_shown(found)}{remedy and f'; {remedy}'}")
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else shortened(value)
 
 
 def require(holds: object, expected: str, found: object = "none", remedy: str = "") -> None:
@@ -25,13 +32,13 @@ def require(holds: object, expected: str, found: object = "none", remedy: str = 
 def require_no(wrong: Collection[object], expected: str, remedy: str = "", most: int = 3) -> None:
     """Raise the error of `mismatch` for items that are wrong, with the first ``most`` of them."""
     if wrong:
-        raise mismatch(expected, some(map(str, wrong), most), remedy)
+        raise mismatch(expected, some(map(_shown, wrong), most), remedy)
 
 
 def require_distinct(items: Iterable[Hashable], expected: str, remedy: str = "") -> None:
     """Raise the error of `mismatch` for items that come more than once, with the first few of them."""
     twice = [item for item, count in Counter(items).items() if count > 1]
-    require(not twice, expected, f"several of {some(map(repr, twice))}", remedy)
+    require(not twice, expected, f"several of {some(map(shortened, twice))}", remedy)
 
 
 @contextmanager

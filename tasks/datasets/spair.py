@@ -21,6 +21,7 @@ from layerboard.tasks.datasets.base import (
     Sample,
     first_of_each,
 )
+from layerboard.tasks.datasets.coco import Edge
 from layerboard.tasks.datasets.integrity import mismatch, require, require_no
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.files import is_file, require_inside
@@ -31,7 +32,6 @@ from layerboard.zoo.view.geometry import Box
 
 Number = int | float  # as it is written, since identities tell 1 from 1.0
 BEYOND = 2**63  # no coordinate in pixels
-Edge = Annotated[int, Meta(ge=1, le=BEYOND - 1)]  # of an image
 ImageSize = tuple[Edge, Edge, int]  # width, height and channels
 Points = Annotated[list[tuple[float, float]], Meta(min_length=1)]  # x and y of each
 Hardness = Annotated[int, Meta(ge=0, le=len(facts.HARD) - 1)]  # levels of difficulty, as of `PairFacts`
@@ -173,7 +173,7 @@ class _PairReader:
         # the archive has a colon before the category; file systems without colons replace it
         stem = re.fullmatch(rf"(.+)[:?_]{re.escape(category)}", path.stem)
         if stem is None:
-            raise mismatch(f"a file name that ends with :{category}.json as its category", path)
+            raise mismatch(f"a file name that ends with :{category}.json as its category", str(path))
         key = f"{stem[1]}:{category}"
         source, target = (_side(pair, side, where) for side in ("src", "trg"))
         hard = facts.pair_facts(pair, self._mistakable(pair, target, where))

@@ -156,7 +156,7 @@ def _splits(paths: Sequence[Path]) -> list[str]:
         return [""] * len(splits)
     others = [path for path, split in zip(paths, splits, strict=True) if not split]
     stated = f"each name of the shards to say {TRAIN} or val, as {paths[splits.index(TRAIN)].name} does"
-    require_no(others[:1], stated, "rename it, or leave it out")
+    require_no([*map(str, others[:1])], stated, "rename it, or leave it out")
     return splits
 
 
