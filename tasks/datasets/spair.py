@@ -26,7 +26,7 @@ from layerboard.tasks.datasets.integrity import mismatch, require, require_no
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.files import is_file, require_inside
 from layerboard.tasks.datasets.spair_facts import Group, Levels, PairFacts
-from layerboard.zoo.errors import counted, shortened
+from layerboard.zoo.errors import counted
 from layerboard.zoo.reading import read_as
 from layerboard.zoo.view.geometry import Box
 
@@ -211,15 +211,14 @@ def _side(pair: _Stated, side: str, where: str) -> _Side:
     name, (*size, _), box, points = (getattr(pair, f"{side}_{fact}") for fact in facts)
     left, top, right, bottom = box
     is_box = -BEYOND < left < right < BEYOND and -BEYOND < top < bottom < BEYOND
-    turned = f"{side}_bndbox (x1 y1 x2 y2) with x1 < x2 and y1 < y2 in {where}"
-    require(is_box, turned, shortened(box))
+    corners = f"{side}_bndbox (x1 y1 x2 y2) with x1 < x2 and y1 < y2 in {where}"
+    require(is_box, corners, box)
     margin = max(size)  # official keypoints may be outside the image, but by less than its longer side
-    far = [
-        shortened(point)
-        for point in points
-        if not all(-margin <= x <= edge + margin for x, edge in zip(point, size, strict=True))
-    ]
+
+    def is_near(point: tuple[float, float]) -> bool:
+        return all(-margin <= x <= edge + margin for x, edge in zip(point, size, strict=True))
+
     on_image = f"keypoints on an image of {size[0]} x {size[1]} pixels as {side}_kps of {where}"
-    require_no(far, on_image, most=1)
+    require_no([point for point in points if not is_near(point)], on_image, most=1)
     image = f"{pair.category}/{require_inside(name, where)}"
     return _Side(image, (size[0], size[1]), box, np.array(points, np.float64))

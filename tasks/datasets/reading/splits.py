@@ -91,10 +91,10 @@ def _splits(root: Path, tops: Mapping[str, Sequence[str]], *, at_top: bool) -> d
         require(others or len(named) < 2, folders, "images directly in them", remedy)
         return {}
     _require_single(root, named)
-    for top in direct[:1]:
-        images = f"images directly in it ({some(tops[top])})"
+    if direct:
+        images = f"images directly in it ({some(tops[direct[0]])})"
         remedy = "move every image into a folder that is named after its class"
-        raise mismatch(f"class folders in {root / top}", images, remedy)
+        raise mismatch(f"class folders in {root / direct[0]}", images, remedy)
     beside = f"a folder val or test beside {root / next(iter(named))}, or nothing"
     require_no(others if len(named) == 1 else (), beside, "rename train if it is a class")
     return named
