@@ -7,6 +7,7 @@ system here, so whoever reads says what is wrong in the sentence that it has for
 import errno
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from io import BufferedReader
@@ -21,6 +22,8 @@ T = TypeVar("T")
 MOST_BYTES = 2**31  # maximum size of a file that is read into memory as a whole
 DEEPEST = 64  # maximum depth of values inside of values
 _DEEP = "it is nested too deeply"
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")  # of the path of a value
+_BOUND = re.compile(r"(Expected `\w+` (?:of length )?[<>]=? \S+)( - at `\$((?:\.\w+|\[\d+\])+)`)")
 
 
 def require_regular(path: Path | str) -> int:
@@ -91,9 +94,18 @@ def converted(kind: type[T], content: object) -> T:
     try:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
-        said = str(error).replace("`", "").replace("array", "list").replace(" - at ", ", at ")
+        said = _BOUND.sub(lambda match: _with_value(match, content), str(error))
+        said = said.replace("`", "").replace("array", "list").replace(" - at ", ", at ")
         said = said.replace("at $.", "at ")
         raise ValueError(said[:1].lower() + said[1:]) from None
+
+
+def _with_value(match: re.Match[str], content: Any) -> str:  # noqa: ANN401  # of JSON
+    """What msgspec says of a value beyond a bound of its schema, with the value, which it leaves out."""
+    bound, at, path = match.groups()
+    for name, index in _STEP.findall(path):
+        content = content[int(index) if index else name]
+    return f"{bound}, found {shortened(content)}{at}"
 
 
 def require_modest(level: Sequence[T], inner: Callable[[T], Iterable[T]], most: int = MOST_BYTES) -> None:

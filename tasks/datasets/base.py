@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from PIL import Image
 
-from layerboard.tasks.datasets.reading.files import open_image, require_directory, stamp
+from layerboard.tasks.datasets.reading.files import open_image, require_directory, require_there, stamp
 from layerboard.zoo.errors import UnreadableImageError, counted
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding
@@ -196,6 +196,10 @@ class Data:
         """Identity among data of the same name: the ground truth, and ``stated`` for each image."""
         return [self.truth, [stated(sample) for sample in images_of(self)]]
 
+    def held_apart(self) -> Iterator[tuple[str, Iterable[Sample], str, Iterable[Sample]]]:
+        """Pairs of parts that should share no image: name and images of the known one, and of the other."""
+        yield from ()
+
     def described(self) -> Iterator[tuple[str, str, str, str]]:
         """Name, class, group and split of each image; "" for those that do not exist."""
         yield from ((sample.key, "", "", "") for sample in images_of(self))
@@ -237,12 +241,20 @@ def with_samples(data: Any, new: Mapping[Sample, Sample]) -> Any:  # noqa: ANN40
     return data
 
 
+class Needed(NamedTuple):
+    """A folder or a file without which nothing of a dataset can be read."""
+
+    path: str  # below the dataset's folder, with the entry's fields in braces; that of a folder ends with /
+    what: str  # it is, for people
+
+
 class DatasetEntry(ABC, Generic[D]):
     """An official dataset: the location of its files, official counts, and their reader."""
 
     __slots__ = ()
 
     form: ClassVar[str]  # description of the files below the data folder, with its fields
+    needed: ClassVar[tuple[Needed, ...]] = ()  # what must be there
     roles: tuple[str, ...]  # tasks of these roles are run on it (`tasks.registry.TaskEntry.role`)
     name: str
     folder: str
@@ -264,9 +276,12 @@ class DatasetEntry(ABC, Generic[D]):
         """
 
     def root(self, data: Path) -> Path:
-        """The dataset's folder in a data folder; raises MissingDataError if it does not exist."""
-        require_directory(data / self.folder, f"{self.name} ({self.layout})")
-        return data / self.folder
+        """The dataset's folder in a data folder; raises MissingDataError if it lacks, or what is `needed`."""
+        root = data / self.folder
+        require_directory(root, f"{self.name} ({self.layout})")
+        for path, what in self.needed:
+            require_there(root / path.format(self), f"{what} of {self.name}", folder=path.endswith("/"))
+        return root
 
 
 def with_choices(entry: E, choices: object) -> E:

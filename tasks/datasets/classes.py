@@ -1,7 +1,7 @@
 """Images with or without classes: class folders, labels, and splits."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Data, Sample
 from layerboard.tasks.datasets.instances import copies_of, of_classes
+from layerboard.tasks.datasets.integrity import mismatch, require
 from layerboard.tasks.datasets.reading.files import (
     IMAGE_EXTENSIONS,
     file_names,
@@ -18,10 +19,11 @@ from layerboard.tasks.datasets.reading.files import (
     require_directory,
 )
 from layerboard.tasks.datasets.reading.names import number_twins, unseen_twins
-from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.errors import counted, some
 
 LEAST = 3  # least number of images per class without val, so that each is tested with others of its class
 EVERY = "every image is tested once"  # remark if there is no val
+SORT = "move every image into a folder that is named after its class"
 
 LabelledSample = tuple[str, Sample]  # class name and image
 
@@ -97,6 +99,10 @@ class Classification(Data):
         for split, side in self.sides.items():
             said = split if self.val else ""
             yield from ((sample.key, label, group, said) for label, sample, group in side.named)
+
+    def held_apart(self) -> Iterator[tuple[str, Iterable[Sample], str, Iterable[Sample]]]:
+        if self.val:
+            yield "train", self.train.samples, "val", self.val.samples
 
     @property
     def sides(self) -> dict[str, ClassImages]:
@@ -182,21 +188,19 @@ def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:
     Raises InputError, with a hint what to do, for no class, a class without images, or images in the root.
     """
     require_directory(root, "a folder of class folders")
-    if loose := file_names(root):
-        advice = hint or "move every image into a folder that is named after its class"
-        raise InputError(
-            f"expected only class folders in {root}, found {len(loose):,} images directly in it "
-            f"({some(loose)}); {advice}"
-        )
+    require_no_loose(root, file_names(root), hint or SORT)
     folders = {name: file_names(root / name) for name in folder_names(root)}
-    if not folders:
-        raise InputError(f"expected one folder per class in {root}, found none")
-    if empty := [name for name, files in folders.items() if not files]:
-        raise InputError(
-            f"expected images ({', '.join(IMAGE_EXTENSIONS)}) in every class folder of {root}, found none in "
-            f"{some(empty)}; add them or remove the folder"
-        )
+    require(folders, f"one folder per class in {root}")
+    images = f"images ({', '.join(IMAGE_EXTENSIONS)}) in every class folder of {root}"
+    empty = [name for name, files in folders.items() if not files]
+    require(not empty, images, f"none in {some(empty)}", "add them or remove the folder")
     return folders
+
+
+def require_no_loose(root: Path, loose: Sequence[str], remedy: str) -> None:
+    """Raise InputError for images directly in a folder of class folders."""
+    images = f"{len(loose):,} images directly in it ({some(loose)})"
+    require(not loose, f"only class folders in {root}", images, remedy)
 
 
 class Official(NamedTuple):
@@ -232,10 +236,8 @@ def classification(
         every = {*known, *unknown}
         alike = unseen_twins(every, "names") or number_twins(every, "names")
         advice = alike[0] if alike else "add training images of them or remove them"
-        raise InputError(
-            f"expected the classes of {where} to be among those of train, found {some(unknown)} there only; "
-            f"{advice}"
-        )
+        shared = f"the classes of {where} to be among those of train"
+        raise mismatch(shared, f"{some(unknown)} there only", advice)
     classes = tuple(sorted(known))
     rank = {label: number for number, label in enumerate(classes)}
     bank, *queries = (
@@ -255,14 +257,10 @@ def classification(
 
 def require_undivided(name: str, train: Iterable[str], val: Iterable[str]) -> None:
     """Raise InputError if train and val have images of one group, given the groups of both; "" is none."""
-    if cut := sorted({*train} & {*val} - {""}):
-        raise InputError(
-            f"expected every group of {name} in train or in val, found {some(cut)} in both; move its images "
-            "to one of them"
-        )
+    cut, remedy = sorted({*train} & {*val} - {""}), "move its images to one of them"
+    require(not cut, f"every group of {name} in train or in val", f"{some(cut)} in both", remedy)
 
 
 def require_classes(number: int, where: str, advice: str = "") -> None:
     """Raise InputError unless there are two classes."""
-    if number < 2:
-        raise InputError(f"expected at least 2 classes in {where}, found {number}{advice and f'; {advice}'}")
+    require(number > 1, f"at least 2 classes in {where}", number, advice)

@@ -8,12 +8,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
+from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_distinct, require_no
 from layerboard.tasks.datasets.reading.fields import numbers
 from layerboard.tasks.datasets.reading.files import (
     is_file,
@@ -22,14 +24,16 @@ from layerboard.tasks.datasets.reading.files import (
     require_inside,
     require_size,
 )
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import shortened
 from layerboard.zoo.reading import read_as
 
 Polygons = list[list[float]]
 RunLengths = dict[str, object]  # ``{"size": [height, width], "counts": list or text}``
 
 LONGEST_OUTLINE = 2**22  # pixels of all edges of a polygon; pycocotools takes about 80 bytes for each
-LARGEST = 2**63 - 1  # id
+FETCH = "fetch the official annotations"
+Identity = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]  # of an image or a category
+Edge = Annotated[int, Meta(ge=1, le=2**63 - 1)]  # of an image
 _FIRST, _LAST = "0", "o"  # characters of compressed run lengths: each has five bits and a continuation bit
 _MOST_CHARACTERS = 6  # characters of one number: 30 bits, the most that pycocotools can shift
 
@@ -48,17 +52,14 @@ class CocoRegion:
         from pycocotools import mask as coco
 
         width, height = self.size
-        try:
+        what = f"expected a segmentation that pycocotools reads in {self.key}"
+        with explaining(what, TypeError, ValueError, IndexError):
             runs: object = self.shape
             if isinstance(self.shape, list):
                 runs = coco.merge(coco.frPyObjects(self.shape, height, width))
             elif isinstance(self.shape["counts"], list):
                 runs = coco.frPyObjects(self.shape, height, width)
             return np.asarray(coco.decode(runs), dtype=np.uint8)
-        except (TypeError, ValueError, IndexError) as error:
-            raise InputError(
-                f"expected a segmentation that pycocotools reads in {self.key}: {error}"
-            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +107,12 @@ class CocoEntry(DatasetEntry[Regions]):
         file, folder = self._found(self.root(data))
         first = self.first - self.left_out
         there = [image for image in file.images[:first] if is_file(folder / image.file_name)]
-        if not there:
-            raise InputError(
-                f"expected the images that {file.path} lists (such as {file.images[0].file_name}) in "
-                f"{folder}, found none; unpack them there"
-            )
+        example = file.images[0].file_name
+        listed = f"the images that {file.path} lists (such as {example}) in {folder}"
+        require(there, listed, remedy="unpack them there")
         loaded = (file.load(image, folder / image.file_name, image.file_name) for image in there)
         images = tuple(image for image in loaded if image.regions)
-        if not images:
-            raise InputError(f"expected annotations of the images in {folder} in {file.path}, found none")
+        require(images, f"annotations of the images in {folder} in {file.path}")
         counts = (
             Count("images listed", len(file.images), self.images),
             Count("images used", len(there), first),
@@ -131,9 +129,9 @@ class CocoEntry(DatasetEntry[Regions]):
         """The file, and the folder of the images, with its parent or without; raises InputError."""
         file = read_coco_file(root / self.annotations)
         folders = [root / self.images_folder, root / Path(self.images_folder).name]
-        if folder := next(filter(is_folder, folders), None):
-            return file, folder
-        raise InputError(f"expected the images of {self.name} in {folders[0]} or {folders[1]}, found neither")
+        there = [*filter(is_folder, folders)]
+        require(there, f"the images of {self.name} in {folders[0]} or {folders[1]}", "neither")
+        return file, there[0]
 
 
 COCO_VAL2017 = CocoEntry()
@@ -143,17 +141,13 @@ COCO_VAL2017 = CocoEntry()
 class CocoImage:
     """An image listed in a file."""
 
-    id: int
+    id: Identity
     file_name: str
-    width: int
-    height: int
+    width: Edge
+    height: Edge
 
     def __post_init__(self) -> None:
         require_inside(self.file_name, f"image {self.id}")
-        if min(self.size) < 1:
-            raise ValueError(
-                f"expected a positive width and height of image {self.id}, found {self.width} x {self.height}"
-            )
 
     @property
     def size(self) -> tuple[int, int]:
@@ -165,7 +159,7 @@ class CocoImage:
 class CocoCategory:
     """A category and its super-category ("" if not stated)."""
 
-    id: int
+    id: Identity
     name: str
     supercategory: str = ""
 
@@ -188,8 +182,8 @@ class Annotation:
 class _Instances:
     """An instances file as it is written."""
 
-    images: list[CocoImage]
-    categories: list[CocoCategory]
+    images: Annotated[list[CocoImage], Meta(min_length=1)]
+    categories: Annotated[list[CocoCategory], Meta(min_length=1)]
     annotations: list[Annotation]
 
 
@@ -226,8 +220,7 @@ class CocoFile:
 
     def _region(self, annotation: Annotation, image: CocoImage, key: str) -> CocoRegion | None:
         where, label = f"annotation {annotation.id} of {self.path}", annotation.category_id
-        if label not in self.categories:
-            raise InputError(f"expected a category that is listed in {where}, found {label}")
+        require(label in self.categories, f"a category that is listed in {where}", label)
         shape: Polygons | RunLengths
         if isinstance(annotation.segmentation, list):
             shape = read_polygons(annotation.segmentation, image.size, where)
@@ -250,15 +243,9 @@ def read_coco_file(path: Path) -> CocoFile:
 
 
 def _by_id(items: Sequence[N], what: str, path: Path) -> dict[int, N]:
-    """Items of a list by ascending id; raises InputError for no item, two with one id, or too large ids."""
-    listed = {each.id: each for each in sorted(items, key=lambda item: item.id)}
-    if not listed:
-        raise InputError(f"expected {what} in {path}, found none")
-    if repeated := len(items) - len(listed):
-        raise InputError(f"expected {what} with different ids in {path}, found {repeated} repeated")
-    if large := [number for number in listed if abs(number) > LARGEST]:
-        raise InputError(f"expected ids of {what} of 64 bits in {path}, found {shortened(large[0])}")
-    return listed
+    """Items of a list by ascending id; raises InputError for two with one id."""
+    require_distinct([each.id for each in items], f"{what} with different ids in {path}")
+    return {each.id: each for each in sorted(items, key=lambda item: item.id)}
 
 
 def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) -> Polygons:
@@ -271,21 +258,16 @@ def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) ->
     for each in value:
         polygon = numbers(each)
         if polygon is None or len(polygon) % 2:
-            raise InputError(f"expected polygons (x1 y1 x2 y2 ...) in {where}, found {shortened(each)}")
+            raise mismatch(f"polygons (x1 y1 x2 y2 ...) in {where}", shortened(each))
         for axis, side in enumerate(size):
             far = [number for number in polygon[axis::2] if not -margin <= number <= side + margin]
-            if far:
-                raise InputError(
-                    f"expected the polygons in {where} on its image of {size[0]} x {size[1]} pixels, found "
-                    f"the {'xy'[axis]} coordinate {shortened(far[0])}; fetch the official annotations"
-                )
+            coordinates = [f"the {'xy'[axis]} coordinate {shortened(number)}" for number in far]
+            on_image = f"the polygons in {where} on its image of {size[0]} x {size[1]} pixels"
+            require_no(coordinates, on_image, FETCH, most=1)
         points = np.array(polygon, np.float64).reshape(-1, 2)
-        edges = np.abs(points - np.roll(points, 1, axis=0)).max(axis=1)  # with the closing one
-        if (length := edges.sum()) > LONGEST_OUTLINE:
-            raise InputError(
-                f"expected polygons of at most {LONGEST_OUTLINE:,} pixels of outline in {where}, found one "
-                f"of {length:,.0f}; fetch the official annotations"
-            )
+        length = np.abs(points - np.roll(points, 1, axis=0)).max(axis=1).sum()  # with the closing edge
+        longest = f"polygons of at most {LONGEST_OUTLINE:,} pixels of outline in {where}"
+        require(length <= LONGEST_OUTLINE, longest, f"one of {length:,.0f}", FETCH)
         polygons.append(polygon)
     return polygons
 
@@ -293,21 +275,14 @@ def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) ->
 def read_run_lengths(value: object, size: tuple[int, int], where: str) -> RunLengths:
     """Compressed (text) or uncompressed (list) run lengths for (width, height); raises InputError."""
     if not isinstance(value, dict):
-        raise InputError(
-            f"expected polygons or run lengths as segmentation of {where}, found {shortened(value)}"
-        )
-    counts, shape = value.get("counts"), [size[1], size[0]]
-    if value.get("size") != shape:
-        raise InputError(
-            f"expected run lengths of size {shape} (height, width of the image) in {where}, "
-            f"found {shortened(value.get('size'))}"
-        )
+        raise mismatch(f"polygons or run lengths as segmentation of {where}", shortened(value))
+    counts, shape, pixels = value.get("counts"), [size[1], size[0]], size[0] * size[1]
+    sized = f"run lengths of size {shape} (height, width of the image) in {where}"
+    require(value.get("size") == shape, sized, shortened(value.get("size")))
     runs = _decompressed(counts) if isinstance(counts, str) else numbers(counts)
-    if runs is None or any(run < 0 or run != int(run) for run in runs) or sum(runs) != size[0] * size[1]:
-        raise InputError(
-            f"expected run lengths, whole numbers from 0 on, that add up to the {size[0] * size[1]:,} pixels "
-            f"of the image in {where}, found {shortened(counts)}; fetch the official annotations"
-        )
+    if runs is None or any(run < 0 or run != int(run) for run in runs) or sum(runs) != pixels:
+        whole = f"run lengths, whole numbers from 0 on, that add up to the {pixels:,} pixels of the image"
+        raise mismatch(f"{whole} in {where}", shortened(counts), FETCH)
     return {"size": shape, "counts": counts}
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
+from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Needed
+from layerboard.tasks.datasets.integrity import require
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.metrics.arrays import VOID
-from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.errors import counted, some
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,10 @@ class DavisEntry(DatasetEntry[Videos]):
         "{0.folder}/{0.subset}, {0.folder}/JPEGImages/{0.resolution}/<sequence>/*.jpg "
         "and {0.folder}/Annotations/{0.resolution}/<sequence>/*.png"
     )
+    needed = (
+        Needed("JPEGImages/{0.resolution}/", "the frames"),
+        Needed("Annotations/{0.resolution}/", "the masks"),
+    )
 
     name: str = "davis-2017-val"
     folder: str = "DAVIS"
@@ -59,14 +64,9 @@ class DavisEntry(DatasetEntry[Videos]):
         """The existing sequences of a DAVIS subset, sorted by name; keys are ``<sequence>/<frame>``."""
         root = self.root(data)
         frames, masks = root / "JPEGImages" / self.resolution, root / "Annotations" / self.resolution
-        storage.require_directory(frames, f"the frames of {self.name}")
-        storage.require_directory(masks, f"the masks of {self.name}")
         listed = storage.read_names(root / self.subset, "sequence")
         there = [name for name in listed if storage.is_folder(frames / name)]
-        if not there:
-            raise InputError(
-                f"expected folders of the sequences {some(listed)} in {frames}, found none of them"
-            )
+        require(there, f"folders of the sequences {some(listed)} in {frames}", "none of them")
         videos = tuple(_read_video(name, frames / name, masks / name) for name in there)
         counts = (
             Count("sequences", len(videos), self.sequences),
@@ -86,38 +86,28 @@ def _objects(video: Video) -> int:
     """Number of objects by the official rule: the highest id in the first mask, without void."""
     mask = read_mask(video.masks[0])
     number = int(np.max(mask, where=mask != VOID, initial=0))
-    if not number:
-        raise InputError(
-            f"expected at least one object in the first mask {video.masks[0]}, found background only"
-        )
+    require(number, f"at least one object in the first mask {video.masks[0]}", "background only")
     return number
 
 
 def _read_video(name: str, frames: Path, masks: Path) -> Video:
     """Frames and masks of one sequence; raises InputError if one is missing or sizes differ."""
     images = {path.stem: path for path in storage.file_paths(frames, ".jpg")}
-    if not images:
-        raise InputError(f"expected frames (*.jpg) in {frames}, found none")
-    if not storage.is_folder(masks):
-        raise InputError(f"expected a folder of masks at {masks} for the frames in {frames}, found none")
+    require(images, f"frames (*.jpg) in {frames}")
+    require(storage.is_folder(masks), f"a folder of masks at {masks} for the frames in {frames}")
     annotated = {path.stem for path in storage.file_paths(masks, ".png")}
     for partner, noun, folder, beside, names in (
         ("mask", "frame", frames, masks, {*images} - annotated),
         ("frame", "mask", masks, frames, annotated - {*images}),
     ):
-        if names:
-            raise InputError(
-                f"expected a {partner} for every {noun} of {folder} in {beside}, found none for "
-                f"{some(sorted(names))}; fetch the missing files"
-            )
+        paired = f"a {partner} for every {noun} of {folder} in {beside}"
+        require(not names, paired, f"none for {some(sorted(names))}", "fetch the missing files")
     paths = tuple(masks / f"{stem}.png" for stem in images)
     pairs = list(zip(images.values(), paths, strict=True))
     size = storage.image_size(pairs[0][0])
+    alike = f"frames and masks of one size in a sequence, {size[0]} x {size[1]} as its first frame"
     for path in (path for pair in pairs for path in pair):
-        if (other := storage.image_size(path)) != size:
-            raise InputError(
-                f"expected frames and masks of one size in a sequence, {size[0]} x {size[1]} as its first "
-                f"frame, found {other[0]} x {other[1]} in {path}"
-            )
+        other = storage.image_size(path)
+        require(other == size, alike, f"{other[0]} x {other[1]} in {path}")
     samples = (FileSample(f"{name}/{stem}", str(path)) for stem, path in images.items())
     return Video(name, tuple(samples), paths, size)

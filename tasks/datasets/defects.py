@@ -1,7 +1,7 @@
 """Photographs of products with and without defects: the layouts of MVTec AD and VisA."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from multiprocessing.pool import ThreadPool
@@ -20,13 +20,13 @@ from layerboard.tasks.datasets.base import (
     Sample,
     first_of_each,
 )
+from layerboard.tasks.datasets.integrity import require
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.labels import read_label_table
 from layerboard.tasks.datasets.reading.masks import read_region
 from layerboard.tasks.datasets.reading.names import normal, unseen_twins
-from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.metrics.arrays import Mask
-from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.errors import counted, some
 from layerboard.zoo.view.photos import endings
 
 GOOD = "good"  # the folder of images without a defect
@@ -96,6 +96,10 @@ class Defects(Data):
         images = [image for product in self.products for image in product.images]
         masks = (image.mask for image in images if image.mask is not None)
         return storage.names_and_sizes(masks), [image.kind for image in images], self.memory
+
+    def held_apart(self) -> Iterator[tuple[str, Iterable[Sample], str, Iterable[Sample]]]:
+        for each in self.products:
+            yield f"train of {each.name}", each.references, "test", (image.sample for image in each.images)
 
     def limited(self, limit: int | None) -> Self:
         if limit is None:
@@ -204,18 +208,13 @@ def _images(folder: Path) -> list[Path]:
 def _of_table(root: Path) -> dict[str, ProductFiles]:
     """The files of products in VisA's table; raises InputError."""
     table = read_label_table(root / TABLE)
-    if {*COLUMNS} - {*table.header}:
-        raise InputError(
-            f"expected the columns {', '.join(COLUMNS)} and a row for each image in {table.path}, found "
-            f"{some(table.header)}"
-        )
+    columns = f"the columns {', '.join(COLUMNS)} and a row for each image in {table.path}"
+    require({*COLUMNS} <= {*table.header}, columns, some(table.header, 6))
     products: dict[str, ProductFiles] = defaultdict(lambda: ProductFiles([], []))
     for row in table.rows:
-        if row.split not in ("train", "test") or not row.path:
-            raise InputError(
-                f"expected train or test and an image in line {row.number} of {table.path}, found "
-                f"{row.split!r} and {row.path!r}"
-            )
+        stated = f"train or test and an image in line {row.number} of {table.path}"
+        is_right = row.split in ("train", "test") and row.path
+        require(is_right, stated, f"{row.split!r} and {row.path!r}")
         cells = dict(zip(table.header, row.cells, strict=True))
         paths = [
             root / storage.require_inside(name, str(table.path)) for name in (row.path, cells["mask"]) if name
@@ -241,10 +240,7 @@ def _defects(
     products = tuple(
         _product(normal(name), files, root, make, notes) for name, files in sorted(_listed(root).items())
     )
-    if not products:
-        raise InputError(
-            f"expected folders NAME/train/good and NAME/test in {root}, or the table {TABLE}, found neither"
-        )
+    require(products, f"folders NAME/train/good and NAME/test in {root}, or the table {TABLE}", "neither")
     images = [pair for each in products for pair in zip(each.images, each.defect, strict=True)]
     notes += unseen_twins((image.kind for image, _ in images), "kinds of defects")
     notes += unseen_twins((product.name for product in products), "products")
@@ -268,8 +264,7 @@ def _defects(
 def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample], notes: list[str]) -> Product:
     """A product with its images named by path; missing masks are added to ``notes``."""
     for paths, what in ((files.references, "good images to learn from"), (files.images, "images to score")):
-        if not paths:
-            raise InputError(f"expected {what} of {name} in {root}, found none")
+        require(paths, f"{what} of {name} in {root}")
 
     def sample(path: Path) -> FileSample:
         return make(path.relative_to(root).as_posix(), str(path))
@@ -290,9 +285,6 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
         notes.append(f"{counted(len(files.strays), 'masks')} of no image, expected NAME_mask.png ({strays})")
     if bare and any(image.mask is not None for image in images):
         notes.append(f"{counted(len(bare), 'defects')} of {name} without a mask ({some(bare, 2)})")
-    if make is PhotoSample:  # the official datasets are large, and as they are
-        tested = [each.sample for each in images]
-        notes += on_both_sides(product.references, tested, f"train of {name}", "test")
     return product
 
 

@@ -9,7 +9,7 @@ it, and only all images together: a dark image of a dataset uses few of its bits
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -56,10 +56,11 @@ def with_facts(data: D, cache: Path | None = None) -> D:
     own = sorted({each for each in images_of(data) if isinstance(each, Own)}, key=lambda sample: sample.key)
     by_sample = dict(zip(own, _facts_of(own, cache), strict=True))
     bits = max((facts.bits for facts in by_sample.values()), default=0)
+    pixels: dict[Sample, str] = {each: f"{facts.pixels}|{facts.bits}" for each, facts in by_sample.items()}
     changed: dict[Sample, Sample] = {}
     for sample, facts in by_sample.items():
         deep = {"bits": bits} if facts.bits else {}
-        changed[sample] = replace(sample, pixels=f"{facts.pixels}|{facts.bits}", **deep)  # type: ignore[arg-type]
+        changed[sample] = replace(sample, pixels=pixels[sample], **deep)  # type: ignore[arg-type]
     coverage = data.coverage
     if used := {sample.key: facts.bits for sample, facts in by_sample.items() if facts.bits}:
         scaled = "read as they are" if bits == 8 else f"scaled to 8, white is {2**bits - 1:,}"
@@ -73,7 +74,18 @@ def with_facts(data: D, cache: Path | None = None) -> D:
         coverage = coverage.noted(f"{said} ({some(lost)}): put them on another colour")
     if blank := [sample.key for sample, facts in by_sample.items() if facts.blank == PLAIN]:
         coverage = coverage.remarked(f"{counted(len(blank), 'images')} {BLANK} ({some(blank)})")
+    coverage = coverage.noted(*_shared(data, pixels))
     return replace(with_samples(data, changed), coverage=coverage)  # type: ignore[no-any-return]
+
+
+def _shared(data: Data, pixels: Mapping[Sample, str]) -> Iterator[str]:
+    """Notes on images whose pixels are in two parts of the data that should share none."""
+    for known_name, known, asked_name, asked in data.held_apart():
+        of_pixels, images = {pixels[image]: image.key for image in known}, [*asked]
+        pairs = [f"{each.key} and {of_pixels[pixels[each]]}" for each in images if pixels[each] in of_pixels]
+        if pairs:
+            number = f"{len(pairs):,} of {counted(len(images), f'{asked_name} images')}"
+            yield f"pixels of {number} are in {known_name}, too ({some(pairs, 2)})"
 
 
 def _facts_of(samples: list[Own], cache: Path | None) -> list[PixelFacts]:

@@ -10,6 +10,7 @@ from layerboard.tasks.datasets import classes as classed
 from layerboard.tasks.datasets.base import Count, Coverage, Data, PhotoSample
 from layerboard.tasks.datasets.classes import Classification, LabelledSample, Unlabelled
 from layerboard.tasks.datasets.instances import of_table
+from layerboard.tasks.datasets.integrity import mismatch, require
 from layerboard.tasks.datasets.reading.files import IMAGE_EXTENSIONS, require_directory, require_text
 from layerboard.tasks.datasets.reading.labels import (
     AS_IT_IS,
@@ -35,7 +36,6 @@ from layerboard.tasks.datasets.reading.splits import (
     split_of,
 )
 from layerboard.tasks.datasets.reading.tree import ImageTree, read_tree
-from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.datasets.targets import TargetColumns, Targets, find_targets, targets_of
 from layerboard.zoo.errors import InputError, counted, some
 
@@ -55,19 +55,17 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
     require_directory(folder, "a folder of images")
     name = normal(require_text(folder.resolve().name, "the name of the folder of images"))
     tree = read_tree(folder)
-    if not tree.images:
-        ignored = f" but {'; '.join((*tree.notes, *tree.remarks))}" if tree.others else ""
-        raise InputError(
-            f"expected images ({', '.join(IMAGE_EXTENSIONS)} and others) below {folder}, found none{ignored}"
-        )
+    ignored = f" but {'; '.join((*tree.notes, *tree.remarks))}" if tree.others else ""
+    images = f"images ({', '.join(IMAGE_EXTENSIONS)} and others) below {folder}"
+    require(tree.images, images, f"none{ignored}")
     if labelling.labels != NO_LABELS and (tables := _tables(tree, labelling)):
         return _tabled(name, tree, tables, labelling)
     if 3 * len(tree.twins) >= len(tree.images):  # one of each pair, or two of three, would be no image
-        twin = " and ".join(tree.twins[0])
-        raise InputError(
-            f"expected images without masks in {folder}, found {len(tree.twins):,} of {len(tree.images):,} "
-            f"files that look like masks of images beside them, by their names ({twin}); move them into a "
-            "folder elsewhere, or name the images in a table, --labels FILE.csv"
+        number, twin = f"{len(tree.twins):,} of {len(tree.images):,}", " and ".join(tree.twins[0])
+        raise mismatch(
+            f"images without masks in {folder}",
+            f"{number} files that look like masks of images beside them, by their names ({twin})",
+            "move them into a folder elsewhere, or name the images in a table, --labels FILE.csv",
         )
     if labelling.labels == NO_LABELS:
         return _unlabelled(name, tree)
@@ -79,12 +77,7 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
     loose = [path for path in tree.images if "/" not in path]
     if len(loose) == len(tree.images):
         return _unlabelled(name, tree)
-    if loose:
-        raise InputError(
-            f"expected only class folders in {folder}, found {len(loose):,} images directly in it "
-            f"({some(loose)}); move every image into a folder that is named after its class, or say the "
-            "classes with --labels FILE.csv"
-        )
+    classed.require_no_loose(folder, loose, f"{classed.SORT}, or say the classes with --labels FILE.csv")
     return _classes(name, tree, *_in_groups(*_class_folders(tree), tree, labelling.groups), [])
 
 
@@ -167,12 +160,9 @@ def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
     for label in sorted(labels - {""}):
         parents = PurePosixPath(label).parents
         above = next((parent for parent in parents if str(parent).removeprefix(".") in labels), None)
-        if above is not None:
-            raise InputError(
-                f"expected every folder of {tree.root} to hold either images of one class or further "
-                f"folders, found images in {above} and in {label}; move them, or give the classes by "
-                "--labels FILE"
-            )
+        apart = f"every folder of {tree.root} to hold either images of one class or further folders"
+        remedy = "move them, or give the classes by --labels FILE"
+        require(above is None, apart, f"images in {above} and in {label}", remedy)
     remarks = ["classes from folders" + (", by their paths" if any("/" in label for label in labels) else "")]
     named = [f"{folder[:-1]} is {split}" for folder, split in splits.items() if folder[:-1].lower() != split]
     remarks += [", ".join(named)] if named else []
@@ -192,10 +182,9 @@ def _alike(files: Sequence[LabelledFile]) -> list[str]:
 def _queries(tree: ImageTree, files: Sequence[LabelledFile]) -> str:
     """The split of the queries; "" if images have no split; raises InputError."""
     named = {file.split for file in files}
-    if named != {""} and not {TRAIN} <= named <= {*SPLITS}:
-        what = some(sorted(repr(split) for split in named - {*SPLITS})) or "no train"
-        expected = f"{TRAIN} and {QUERY_SPLITS[0]}"
-        raise InputError(f"expected the splits of {tree.root} to be {expected}, found {what}")
+    what = some(sorted(repr(split) for split in named - {*SPLITS})) or "no train"
+    is_known = named == {""} or {TRAIN} <= named <= {*SPLITS}
+    require(is_known, f"the splits of {tree.root} to be {TRAIN} and {QUERY_SPLITS[0]}", what)
     return next((split for split in QUERY_SPLITS if split in named), "")
 
 
@@ -214,7 +203,6 @@ def _classes(
         further = len(files) - len(train) - len(val)
         remarks += [f"val is {queries}"] if queries != "val" else []
         notes += [f"{further:,} images of further splits left out"] if further else []
-        notes += on_both_sides([sample for _, sample in train], [sample for _, sample in val])
     notes += _alike(files)
     if not files[0].cells:
         remarks += number_twins(classes, "classes")
@@ -243,9 +231,5 @@ def _targets(
     files = [file for file in files if file.split in ("", TRAIN, queries)]
     notes = [*notes, *_alike([file._replace(label="") for file in files])]
     samples = [PhotoSample(file.path, f"{tree.root}/{file.path}") for file in files]
-    if queries:
-        train = {file.path for file in files if file.split == TRAIN}
-        known, asked = ([each for each in samples if (each.key in train) == side] for side in (True, False))
-        notes += on_both_sides(known, asked)
     coverage = Coverage((Count("images", len(files)),), (*notes, *tree.notes), (*remarks, *tree.remarks))
     return targets_of(name, samples, columns, files, coverage)

@@ -11,9 +11,10 @@ from layerboard.tasks.datasets import classes as classed
 from layerboard.tasks.datasets.base import Coverage, range_text
 from layerboard.tasks.datasets.classes import Classification, LabelledSample
 from layerboard.tasks.datasets.hub_spec import HubSpec, parse_hub_spec
+from layerboard.tasks.datasets.integrity import explaining, mismatch, require
 from layerboard.tasks.datasets.reading.door import class_names, label_text
-from layerboard.zoo.errors import InputError, UnreadableImageError, counted, some
-from layerboard.zoo.online import hub_answers, offline_unless, without_secrets
+from layerboard.zoo.errors import UnreadableImageError, counted, some
+from layerboard.zoo.online import hub_answers, offline_unless
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding, open_file
 
@@ -78,22 +79,17 @@ def read_hub_dataset(text: str) -> Classification:
 def _load(spec: HubSpec) -> dict[str, Table]:
     import datasets
 
-    try:
+    advice = "name a folder written by save_to_disk"
+    if not spec.local:
+        advice = "check the id and the network, or save_to_disk it elsewhere and name it hf:PATH"
+    # any error: of the connection, missing files, configurations, what a server sent
+    with explaining(f"cannot load dataset {spec.text}", Exception, remedy=advice):
         if spec.local:
             loaded = datasets.load_from_disk(spec.location)
         else:
             with offline_unless(hub_answers()):
                 config = spec.options.get("config")
                 loaded = datasets.load_dataset(spec.location, config, revision=spec.revision)
-    except Exception as error:  # of the connection, missing files, configurations, what a server sent
-        advice = (
-            "name a folder written by save_to_disk"
-            if spec.local
-            else "check the id and the network, or save_to_disk it elsewhere and name it hf:PATH"
-        )
-        raise InputError(
-            f"cannot load dataset {spec.text}: {without_secrets(str(error))}; {advice}"
-        ) from error
     return dict(loaded) if isinstance(loaded, Mapping) else {str(loaded.split or "all"): loaded}
 
 
@@ -101,17 +97,14 @@ def _choose_splits(tables: Mapping[str, Table], spec: HubSpec) -> list[str]:
     """Names of the splits of bank and queries; one name if one split serves both."""
     options, known = spec.options, ", ".join(sorted(tables))
     for name in (options.get("train"), options.get("val")):
-        if name is not None and name not in tables:
-            raise InputError(f"expected a split {name!r} in {spec.text}, found {known}")
+        require(name is None or name in tables, f"a split {name!r} in {spec.text}", known)
     if len(tables) == 1 and "val" not in options:
         return [*tables]
     bank = options.get("train", "train")
     queries = options.get("val") or next((name for name in QUERY_SPLITS if name in tables), None)
     if bank not in tables or queries is None or bank == queries:
-        raise InputError(
-            f"expected a split train and one of {', '.join(QUERY_SPLITS)} in {spec.text}, found {known}; "
-            "choose them with ?train=SPLIT&val=SPLIT"
-        )
+        splits = f"a split train and one of {', '.join(QUERY_SPLITS)} in {spec.text}"
+        raise mismatch(splits, known, "choose them with ?train=SPLIT&val=SPLIT")
     return [bank, queries]
 
 
@@ -132,10 +125,7 @@ def _read_split(name: str, table: Table, spec: HubSpec, notes: list[str]) -> lis
     classes = class_names(getattr(features[label], "names", None))
     where = f"split {name} of {spec.text}"
     named = [label_text(each, f"{label} in row {row} of {where}", classes) for row, each in enumerate(values)]
-    if not any(named):
-        raise InputError(
-            f"expected a class in the rows of {where}, in the column {label}, found none; choose others"
-        )
+    require(any(named), f"a class in the rows of {where}, in the column {label}", remedy="choose others")
     if nameless := [f"{name}/{row:09d}" for row, value in enumerate(named) if not value]:
         what = counted(len(nameless), "images")
         notes.append(f"{what} whose row has no class left out ({some(nameless, 2)})")
@@ -151,15 +141,10 @@ def _choose_column(option: str, kind: str, columns: list[str], admitted: list[st
     """The user's column, or the only one of its kind; raises InputError."""
     chosen = spec.options.get(option)
     if chosen is not None:
-        if chosen not in admitted:
-            raise InputError(
-                f"expected {option}={chosen} to name a column of {spec.text}, which has "
-                f"{', '.join(sorted(admitted)) or 'no such column'}"
-            )
+        named = f"{option}={chosen} to name a column of {spec.text}"
+        require(chosen in admitted, named, ", ".join(sorted(admitted)) or "no such column")
         return chosen
-    if len(columns) != 1:
-        raise InputError(
-            f"expected one {kind} column in {spec.text}, found {', '.join(sorted(columns)) or 'none'}; "
-            "choose with hf:ID?image=COLUMN&label=COLUMN"
-        )
+    remedy = "choose with hf:ID?image=COLUMN&label=COLUMN"
+    listed = ", ".join(sorted(columns)) or "none"
+    require(len(columns) == 1, f"one {kind} column in {spec.text}", listed, remedy)
     return columns[0]

@@ -14,9 +14,9 @@ from layerboard.tasks.datasets.classes import (
     read_class_folders,
 )
 from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.tasks.datasets.integrity import require, require_distinct, require_no
 from layerboard.tasks.datasets.packs.hub_tables import has_tables
 from layerboard.tasks.datasets.reading.files import data_root
-from layerboard.zoo.errors import InputError
 
 # fmt: off
 _CLASSES_50 = (
@@ -95,17 +95,17 @@ def _parted(
     """Images before a number and from it on, by the numbers that are their names; raises InputError."""
     sides: tuple[list[LabelledSample], list[LabelledSample]] = ([], [])
     stems = [Path(image.key).stem for _, image in images]
-    wrong = next((stem for stem in stems if not (stem.isascii() and stem.isdigit())), None)
-    if wrong is not None or len({*map(int, stems)}) < len(stems):
-        fault = "one number twice" if wrong is None else repr(wrong)
-        raise InputError(
-            f"expected a number of its own as the name of each image in {where}, counted over all classes "
-            f"in the order of the authors' file, found {fault}; read the dataset from the Hub instead"
-        )
+    numbered = (
+        f"a number of its own as the name of each image in {where}, counted over all classes in the order "
+        "of the authors' file"
+    )
+    remedy = "read the dataset from the Hub instead"
+    require_no([repr(stem) for stem in stems if not (stem.isascii() and stem.isdigit())], numbered, remedy)
+    require_distinct([*map(int, stems)], numbered, remedy)
     for stem, image in zip(stems, images, strict=True):
         sides[int(stem) >= first].append(image)
-    if not all(sides):
-        raise InputError(f"expected images of numbers below {first} and from {first} on in {where}, to test")
+    both = f"images of numbers below {first} and from {first} on in {where}, to test"
+    require(all(sides), both, f"{len(sides[0]):,} and {len(sides[1]):,}")
     return sides
 
 

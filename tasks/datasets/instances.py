@@ -18,6 +18,7 @@ from layerboard.tasks.datasets.base import (
     images_of,
 )
 from layerboard.tasks.datasets.copies import COPIES, CopySample
+from layerboard.tasks.datasets.integrity import require
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.labels import (
     FILE_COLUMNS,
@@ -29,8 +30,7 @@ from layerboard.tasks.datasets.reading.labels import (
 )
 from layerboard.tasks.datasets.reading.names import normal, number_twins, unseen_twins
 from layerboard.tasks.datasets.reading.tree import ImageTree, read_tree
-from layerboard.tasks.datasets.same_files import on_both_sides
-from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.errors import counted, some
 
 DISTRACTOR = "distractor"  # role of a database image that shows none of the things
 ROLES = ("query", "database", DISTRACTOR)
@@ -85,6 +85,12 @@ class Instances(Data):
     def described(self) -> Iterator[tuple[str, str, str, str]]:
         yield from ((image.sample.key, "", image.thing, image.part) for image in self.images)
 
+    def held_apart(self) -> Iterator[tuple[str, Iterable[Sample], str, Iterable[Sample]]]:
+        known, asked = (
+            [each.sample for each in self.images if each.part == part] for part in ("database", "query")
+        )
+        yield "database", known, "query", asked
+
     def limited(self, limit: int | None) -> Self:
         if limit is None:
             return self
@@ -113,17 +119,14 @@ def instances(name: str, images: Iterable[Instance], where: str, coverage: Cover
     every = tuple(sorted(images, key=lambda image: image.sample.key))
     asking = [pair for pair in zip(every, sought(every), strict=True) if pair[0].asks]
     alone = [image.sample.key for image, number in asking if not number]
-    if len(alone) == len(asking):
-        outside = " of another group" if any(image.group for image in every) else ""
-        without = f"{counted(len(alone), 'queries')} without another{outside} ({some(alone, 2)})"
-        raise InputError(
-            f"expected a query and another image of one thing{outside} in {where}, found "
-            f"{'; '.join([without if alone else 'no query', *coverage.notes])}"
-        )
-    if len({image.thing for image in every}) < 2:
-        raise InputError(f"expected images of two things, or distractors, in {where}, found one thing")
+    outside = " of another group" if any(image.group for image in every) else ""
+    without = f"{counted(len(alone), 'queries')} without another{outside} ({some(alone, 2)})"
+    fault = "; ".join([without if alone else "no query", *coverage.notes])
+    require(len(alone) < len(asking), f"a query and another image of one thing{outside} in {where}", fault)
+    things = {image.thing for image in every}
+    require(len(things) > 1, f"images of two things, or distractors, in {where}", "one thing")
     counts = (
-        Count("things", len({image.thing for image in every} - {""})),
+        Count("things", len(things - {""})),
         Count("queries", len(asking) - len(alone)),
         Count("database images", sum(image.part != "query" for image in every)),
     )
@@ -157,17 +160,15 @@ def read_queries(folder: Path) -> Instances:
         thing = normal(below.rpartition("/")[0])
         if top not in parts:
             ignored.append(path)
-        elif parts[top] == "query" and not thing:
-            raise InputError(
-                f"expected a folder for each thing in {folder / top}, found the image {path}; move it into "
-                "a folder that is called as that of its thing in the database"
-            )
         else:
+            remedy = "move it into a folder that is called as that of its thing in the database"
+            is_thing = thing or parts[top] != "query"
+            require(is_thing, f"a folder for each thing in {folder / top}", f"the image {path}", remedy)
             images.append(Instance(PhotoSample(path, f"{folder}/{path}"), thing, parts[top]))
     remarks = [f"things from the folders in {' and '.join(sorted(parts))}"]
     if ignored:
         remarks.append(f"{counted(len(ignored), 'images')} beside these ignored ({some(ignored, 2)})")
-    alike = [*unseen_twins((image.thing for image in images), "things"), *_in_both_parts(images)]
+    alike = unseen_twins((image.thing for image in images), "things")
     coverage = Coverage((), (*alike, *tree.notes), (*remarks, *tree.remarks))
     name = normal(storage.require_text(folder.resolve().name, "the name of the folder of images"))
     return instances(name, images, str(folder), coverage)
@@ -189,14 +190,12 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
     def role_of(row: LabelledFile) -> str:
         return "" if column is None else row.cells[column].lower()
 
+    remedy = "nothing stands for an image that looks for others and is looked for"
     for row in table.rows:
-        if (role := role_of(row)) not in ("", *ROLES):
-            raise InputError(
-                f"expected {', '.join(ROLES)} or nothing as role in line {row.number} of {table.path}, found "
-                f"{role!r}; nothing stands for an image that looks for others and is looked for"
-            )
-        if role == "query" and not row.group:
-            raise InputError(f"expected a group of the query in line {row.number} of {table.path}; add it")
+        role, line = role_of(row), f"line {row.number} of {table.path}"
+        named = f"{', '.join(ROLES)} or nothing as role in {line}"
+        require(role in ("", *ROLES), named, repr(role), remedy)
+        require(role != "query" or row.group, f"a group of the query in {line}", remedy="add it")
     said = ("group", "groups")
     files, remarks, notes = match_rows([table], tree, lambda row: role_of(row) or row.group, said)
     images = []
@@ -207,16 +206,9 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
         images.append(Instance(PhotoSample(file.path, f"{tree.root}/{file.path}"), thing, part))
     remarks += [] if column is None else [f"roles from {table.header[column]}"]
     things = [image.thing for image in images]
-    notes += [*unseen_twins(things, "things"), *number_twins(things, "things"), *_in_both_parts(images)]
+    notes += [*unseen_twins(things, "things"), *number_twins(things, "things")]
     coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
     return instances(name, images, str(table.path), coverage)
-
-
-def _in_both_parts(images: Sequence[Instance]) -> list[str]:
-    """A note on queries whose files are in the database, too."""
-    parts = ("database", "query")
-    known, asked = ([each.sample for each in images if each.part == part] for part in parts)
-    return on_both_sides(known, asked, *parts)
 
 
 def of_classes(name: str, labelled: Iterable[tuple[str, Sample, str]], coverage: Coverage) -> Instances:
@@ -262,11 +254,8 @@ class InstanceEntry(DatasetEntry[Instances]):
         root = self.root(data)
         listed = self._listed(root)
         there = [(thing, path) for thing, path in listed if storage.is_file(root / path)]
-        if not there:
-            raise InputError(
-                f"expected {self.layout} in {data}, found none of "
-                f"{counted(len(listed), 'images')}; unpack it there"
-            )
+        none = f"none of {counted(len(listed), 'images')}"
+        require(there, f"{self.layout} in {data}", none, "unpack it there")
         images = [Instance(FileSample(path, f"{root}/{path}"), thing) for thing, path in there]
         read = instances(self.name, images, str(root), Coverage(()))
         present = len({thing for thing, _ in there}), len(there)
@@ -285,10 +274,10 @@ class InstanceEntry(DatasetEntry[Instances]):
             ]
         path = root / self.table
         rows = [line.split() for line in storage.read_lines(path, f"the table of {self.name}")[1:]]
-        if wrong := [number for number, row in enumerate(rows, 2) if len(row) != len(COLUMNS)]:
-            raise InputError(
-                f"expected {' '.join(COLUMNS)} in line {wrong[0]} of {path}, found another number of words"
-            )
+        require(rows, f"a line for each image in {path}")
+        for number, row in enumerate(rows, 2):
+            columns = f"{' '.join(COLUMNS)} in line {number} of {path}"
+            require(len(row) == len(COLUMNS), columns, f"{len(row)} words")
         return [(thing, storage.require_inside(image, str(path))) for _, thing, _, image in rows]
 
 

@@ -10,8 +10,9 @@ from typing import NamedTuple, TypeVar
 
 from layerboard.tasks.datasets.base import Count, Coverage, DatasetEntry
 from layerboard.tasks.datasets.coco import CocoCategory, CocoFile, CocoImage, Regions, read_coco_file
+from layerboard.tasks.datasets.integrity import require
 from layerboard.tasks.datasets.reading.files import is_file
-from layerboard.zoo.errors import InputError, shortened, some
+from layerboard.zoo.errors import shortened, some
 
 T = TypeVar("T")
 
@@ -55,9 +56,8 @@ class PartImageNetEntry(DatasetEntry[Regions]):
         there = [(item, path) for item in sampled if is_file(path := item.path(root))]
         loaded = [files[item.split].load(item.image, path, item.key) for item, path in there]
         images = tuple(image for image in loaded if image.regions)
-        if not images:
-            example = sampled[0].path(root) if sampled else "<wnid>/*.JPEG"
-            raise InputError(f"expected annotated images such as {example} in {root}, found none")
+        example = sampled[0].path(root) if sampled else "<wnid>/*.JPEG"
+        require(images, f"annotated images such as {example} in {root}")
         counts = (
             Count("images listed", sum(len(file.images) for file in files.values()), self.images),
             Count("classes", len(by_class), self.classes),
@@ -91,11 +91,8 @@ class PartImageNetEntry(DatasetEntry[Regions]):
 
     def _splits(self, root: Path) -> list[str]:
         splits = [split for split in self.splits if is_file(root / f"{split}.json")]
-        if not splits:
-            wanted = " or ".join(f"{split}.json" for split in self.splits)
-            raise InputError(
-                f"expected {wanted} in {root}, found none; the original release of PartImageNet is meant"
-            )
+        wanted = " or ".join(f"{split}.json" for split in self.splits)
+        require(splits, f"{wanted} in {root}", remedy="the original release of PartImageNet is meant")
         return splits
 
     def _sample(
@@ -140,12 +137,11 @@ def _merge_categories(files: Iterable[CocoFile]) -> dict[int, CocoCategory]:
     merged: dict[int, CocoCategory] = {}
     for file in files:
         for identity, category in file.categories.items():
-            if merged.setdefault(identity, category) != category:
-                raise InputError(
-                    "expected the same categories in every partition, found "
-                    f"{shortened(merged[identity].name)} and, in {file.path}, "
-                    f"{shortened(category.name)} with id {identity}"
-                )
+            first = merged.setdefault(identity, category)
+            names = f"{shortened(first.name)} and, in {file.path}, {shortened(category.name)}"
+            require(
+                first == category, "the same categories in every partition", f"{names} with id {identity}"
+            )
     return dict(sorted(merged.items()))
 
 
@@ -172,12 +168,9 @@ def _supercategories(
     """Classes of each super-category, in the order of the classes; raises InputError."""
     groups: dict[str, list[str]] = defaultdict(list)
     for wnid, items in by_class.items():
-        first = next((label for item in items for label in files[item.split].labels(item.image)), None)
-        if first is None:
-            continue
-        if first not in categories:
-            raise InputError(
-                f"expected a category that is listed in an annotation of class {wnid}, found {first}"
-            )
-        groups[categories[first].supercategory].append(wnid)
+        stated = ((item, label) for item in items for label in files[item.split].labels(item.image))
+        for item, label in islice(stated, 1):
+            where = f"an annotation of class {wnid} of {files[item.split].path}"
+            require(label in categories, f"a category that is listed in {where}", label)
+            groups[categories[label].supercategory].append(wnid)
     return groups

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
-from layerboard.tasks.datasets.reading.files import file_paths, require_directory, require_inside
+from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Needed
+from layerboard.tasks.datasets.integrity import require, require_distinct, require_no
+from layerboard.tasks.datasets.reading.files import file_paths, require_inside
 from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
-from layerboard.zoo.errors import InputError
 from layerboard.zoo.view.geometry import Box
 
 RELEVANCE = ("easy", "hard", "junk")  # the index lists of a query
@@ -39,6 +39,7 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
 
     roles = ("retrieval",)
     form = "{0.folder}/gnd_{0.folder}.pkl and {0.folder}/jpg/*.jpg"
+    needed = (Needed("jpg/", "the images"),)
 
     name: str
     folder: str
@@ -50,16 +51,12 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
         root = self.root(data)
         path = root / f"gnd_{self.folder}.pkl"
         database, queries = read_ground_truth(path)
-        require_directory(root / "jpg", f"the images of {self.name}")
         images = {path.stem: str(path) for path in file_paths(root / "jpg", ".jpg")}
         present = np.array([name in images for name in database], dtype=bool)
         asked = [query for query in queries if query.name in images]
-        if not present.any() or not asked:
-            raise InputError(
-                f"expected the database and query images of the ground truth in {root / 'jpg'}, found "
-                f"{present.sum():,} of {len(database):,} and {len(asked)} of {len(queries)}; "
-                "unpack the images there, without folders"
-            )
+        listed = f"the database and query images of the ground truth in {root / 'jpg'}"
+        numbers = f"{present.sum():,} of {len(database):,} and {len(asked)} of {len(queries)}"
+        require(present.any() and asked, listed, numbers, "unpack the images there, without folders")
         rank = np.where(present, np.cumsum(present) - 1, -1)
         moved = ([rank[query.relevance[name]] for query in asked] for name in RELEVANCE)
         easy, hard, junk = (tuple(indices[indices >= 0] for indices in lists) for lists in moved)
@@ -95,8 +92,7 @@ class _Truth:
 
     def __post_init__(self) -> None:
         left, top, right, bottom = self.bbx
-        if not (left < right and top < bottom):
-            raise ValueError(f"expected bbx (x1 y1 x2 y2) with x1 < x2 and y1 < y2, found {self.bbx}")
+        require(left < right and top < bottom, "bbx (x1 y1 x2 y2) with x1 < x2 and y1 < y2", self.bbx)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +105,19 @@ class _GroundTruth:
 
     def __post_init__(self) -> None:
         for field, names in (("imlist", self.imlist), ("qimlist", self.qimlist)):
-            if not names or len({*names}) < len(names):
-                repeated = len(names) - len({*names})
-                raise ValueError(f"expected different image names as {field}, found {repeated} repeated")
+            require(names, f"image names as {field}")
+            require_distinct(names, f"different image names as {field}")
             for name in names:
                 require_inside(name, field)
-        if len(self.gnd) != len(self.qimlist):
-            raise ValueError(f"expected one entry of gnd for each of the {len(self.qimlist)} queries")
+        one_each = f"one entry of gnd for each of the {len(self.qimlist)} queries"
+        require(len(self.gnd) == len(self.qimlist), one_each, len(self.gnd))
+        size = len(self.imlist)
         for query, truth in zip(self.qimlist, self.gnd, strict=True):
             for field in RELEVANCE:
-                outside = [index for index in getattr(truth, field) if not 0 <= index < len(self.imlist)]
-                if outside:
-                    raise ValueError(
-                        f"expected indices below {len(self.imlist):,} (the database) as {field} of query "
-                        f"{query}, found {outside[0]}"
-                    )
+                known = f"indices below {size:,} (the database) as {field} of query {query}"
+                require_no([index for index in getattr(truth, field) if not 0 <= index < size], known)
+            every = [index for field in RELEVANCE for index in {*getattr(truth, field)}]
+            require_distinct(every, f"each image in one of {', '.join(RELEVANCE)} of query {query}")
 
 
 def read_ground_truth(path: Path) -> tuple[list[str], list[Query]]:

@@ -8,11 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
+from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Needed, Sample
+from layerboard.tasks.datasets.integrity import require, require_no
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.metrics.arrays import VOID, Labels
-from layerboard.zoo.errors import InputError, MissingDataError, some
+from layerboard.zoo.errors import some
 
 Files = Mapping[str, tuple[Path, Path]]  # image and mask of each key, whether or not they exist
 
@@ -70,8 +71,8 @@ class SceneEntry(DatasetEntry[Scenes]):
         """The images of both splits that exist with their masks, sorted by key."""
         splits = self.splits(self.root(data))
         train, val = ({key.removeprefix(f"{split}/") for key in files} for split, files in splits.items())
-        if both := sorted(train & val):  # such images would be matched with themselves in the memory
-            raise InputError(f"expected no image in both splits of {self.name}, found {some(both)}")
+        # such images would be matched with themselves in the memory
+        require_no(sorted(train & val), f"no image in both splits of {self.name}")
         notes: list[str] = []
         remembered, asked = (
             _find_scenes(files, f"{split} of {self.name}", notes) for split, files in splits.items()
@@ -100,6 +101,12 @@ class VocEntry(SceneEntry):
         "{0.folder}/ImageSets/Segmentation/{{{0.train},val}}.txt, {0.folder}/JPEGImages/*.jpg, "
         "{0.folder}/{0.train_masks}/*.png and {0.folder}/SegmentationClass/*.png"
     )
+    needed = (
+        Needed("ImageSets/Segmentation/", "the lists"),
+        Needed("{0.train_masks}/", "the masks"),
+        Needed("ImageSets/Segmentation/{0.train}.txt", "the list of training images"),
+        Needed("ImageSets/Segmentation/val.txt", "the list of validation images"),
+    )
 
     name: str = "voc-2012-val"
     folder: str = "VOCdevkit/VOC2012"
@@ -110,17 +117,13 @@ class VocEntry(SceneEntry):
 
     def splits(self, root: Path) -> dict[str, Files]:
         lists = root / "ImageSets" / "Segmentation"
-        storage.require_directory(lists, f"the lists of {self.name}")
-        storage.require_directory(root / self.train_masks, f"the masks of {self.name}")
-        splits: dict[str, Files] = {}
-        for split, masks in ((self.train, self.train_masks), ("val", "SegmentationClass")):
-            if not storage.exists(path := lists / f"{split}.txt"):
-                raise MissingDataError(f"expected a list of image ids at {path}, which does not exist")
-            splits[split] = {
+        return {
+            split: {
                 key: (root / "JPEGImages" / f"{key}.jpg", root / masks / f"{key}.png")
-                for key in storage.read_names(path, "image id")
+                for key in storage.read_names(lists / f"{split}.txt", "image id")
             }
-        return splits
+            for split, masks in ((self.train, self.train_masks), ("val", "SegmentationClass"))
+        }
 
 
 VOC_2012 = VocEntry()
@@ -140,6 +143,11 @@ class AdeEntry(SceneEntry):
         "{0.folder}/images/{{training,validation}}/*.jpg and "
         "{0.folder}/annotations/{{training,validation}}/*.png"
     )
+    needed = tuple(
+        Needed(f"{folder}/{split}/", what)
+        for split in ("training", "validation")
+        for folder, what in (("images", "the images"), ("annotations", "the masks"))
+    )
 
     name: str = "ade20k-val"
     folder: str = "ADEChallengeData2016"
@@ -150,8 +158,6 @@ class AdeEntry(SceneEntry):
         splits: dict[str, Files] = {}
         for split in ("training", "validation"):
             images, masks = root / "images" / split, root / "annotations" / split
-            storage.require_directory(images, f"the images of {self.name}")
-            storage.require_directory(masks, f"the masks of {self.name}")
             names = (*storage.file_names(images, (".jpg",)), *storage.file_names(masks, (".png",)))
             splits[split] = {
                 f"{split}/{stem}": (images / f"{stem}.jpg", masks / f"{stem}.png")
@@ -174,8 +180,7 @@ def _find_scenes(files: Files, where: str, notes: list[str]) -> tuple[Scene, ...
             continue
         storage.require_one_size(size := storage.image_size(image), image, mask)
         scenes.append(Scene(FileSample(key, str(image)), size, mask))
-    if not scenes:
-        raise InputError(f"expected images with masks of {where}, found none")
+    require(scenes, f"images with masks of {where}")
     for (kind, keys), lacking in zip(alone.items(), ("mask", "image"), strict=True):
         notes += [f"{len(keys):,} {kind} of {where} have no {lacking} ({some(keys)})"] if keys else []
     return tuple(scenes)
@@ -187,11 +192,9 @@ def read_classes(data: Scenes, scene: Scene) -> Labels:
     # values below the first class wrap round to values above the last one
     classes = np.where(values < data.offset, np.uint8(VOID), values - np.uint8(data.offset))
     classes = np.where(values == VOID, np.uint8(VOID), classes)
-    if (largest := int(classes[classes != VOID].max(initial=0))) >= len(data.classes):
-        raise InputError(
-            f"expected pixel values up to {data.offset + len(data.classes) - 1}, and {VOID} for none, in "
-            f"{scene.mask}, found {largest + data.offset}"
-        )
+    largest = int(classes[classes != VOID].max(initial=0))
+    known = f"pixel values up to {data.offset + len(data.classes) - 1}, and {VOID} for none, in {scene.mask}"
+    require(largest < len(data.classes), known, largest + data.offset)
     return classes
 
 

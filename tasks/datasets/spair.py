@@ -4,9 +4,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets import spair_facts as facts
@@ -16,18 +17,25 @@ from layerboard.tasks.datasets.base import (
     Data,
     DatasetEntry,
     FileSample,
+    Needed,
     Sample,
     first_of_each,
 )
+from layerboard.tasks.datasets.coco import Edge
+from layerboard.tasks.datasets.integrity import mismatch, require, require_no
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.files import is_file, require_inside
 from layerboard.tasks.datasets.spair_facts import Group, Levels, PairFacts
-from layerboard.zoo.errors import InputError, counted, shortened
+from layerboard.zoo.errors import counted
 from layerboard.zoo.reading import read_as
 from layerboard.zoo.view.geometry import Box
 
 Number = int | float  # as it is written, since identities tell 1 from 1.0
 BEYOND = 2**63  # no coordinate in pixels
+ImageSize = tuple[Edge, Edge, int]  # width, height and channels
+Points = Annotated[list[tuple[float, float]], Meta(min_length=1)]  # x and y of each
+Hardness = Annotated[int, Meta(ge=0, le=len(facts.HARD) - 1)]  # levels of difficulty, as of `PairFacts`
+Partly = Annotated[int, Meta(ge=0, le=len(facts.WHICH) - 1)]
 # remark wherever those numbers are compared
 TOLD = "the official numbers of pairs by level are those that a third party's script tells"
 
@@ -74,6 +82,7 @@ class SpairEntry(DatasetEntry[Keypoints]):
 
     roles = ("keypoints",)
     form = "{0.folder}/PairAnnotation/{0.split}/*:<category>.json and {0.folder}/JPEGImages/<category>/*.jpg"
+    needed = (Needed("PairAnnotation/{0.split}/", "the pair annotations"),)
 
     name: str = "spair-71k-test"
     folder: str = "SPair-71k"
@@ -89,10 +98,8 @@ class SpairEntry(DatasetEntry[Keypoints]):
         """The existing pairs, sorted by category and file name; keys are ``<file name>:<category>``."""
         root = self.root(data)
         folder = root / "PairAnnotation" / self.split
-        storage.require_directory(folder, f"the pair annotations of {self.name}")
         paths = storage.file_paths(folder, ".json")
-        if not paths:
-            raise InputError(f"expected pair annotations (*.json) in {folder}, found none")
+        require(paths, f"pair annotations (*.json) in {folder}")
         reader = _PairReader(root, dict(self.groups))
         pairs = [reader.read(path) for path in paths]
         images = sorted(reader.images)
@@ -121,32 +128,25 @@ class _Stated:
     category: str
     mirror: int
     src_imname: str
-    src_imsize: tuple[int, int, int]
+    src_imsize: ImageSize
     src_bndbox: tuple[Number, Number, Number, Number]
-    src_kps: list[tuple[float, float]]
+    src_kps: Points
     trg_imname: str
-    trg_imsize: tuple[int, int, int]
+    trg_imsize: ImageSize
     trg_bndbox: tuple[Number, Number, Number, Number]
-    trg_kps: list[tuple[float, float]]
+    trg_kps: Points
     kps_ids: list[str | int] | None = None
-    viewpoint_variation: int | None = None
-    scale_variation: int | None = None
-    truncation: int | None = None
-    occlusion: int | None = None
+    viewpoint_variation: Hardness | None = None
+    scale_variation: Hardness | None = None
+    truncation: Partly | None = None
+    occlusion: Partly | None = None
 
     def __post_init__(self) -> None:
-        if self.mirror != 0:
-            raise ValueError("expected mirror to be 0: mirrored pairs are not part of the benchmark")
-        points = {"src_kps": self.src_kps, "trg_kps": self.trg_kps}
-        if empty := [name for name, listed in points.items() if not listed]:
-            raise ValueError(f"expected at least one keypoint in {empty[0]}, found none")
-        sides = {"source keypoints": self.src_kps, "kps_ids": self.kps_ids}
-        for what, listed in sides.items():
-            if listed is not None and len(listed) != len(self.trg_kps):
-                raise ValueError(
-                    f"expected as many {what} as target keypoints, found {len(listed)} and "
-                    f"{len(self.trg_kps)}"
-                )
+        require(self.mirror == 0, "mirror to be 0", self.mirror, "mirrored pairs are not of the benchmark")
+        number = len(self.trg_kps)
+        for what, listed in (("source keypoints", self.src_kps), ("kps_ids", self.kps_ids)):
+            alike = listed is None or len(listed) == number
+            require(alike, f"as many {what} as target keypoints", f"{len(listed or ())} and {number}")
 
 
 class _Side(NamedTuple):
@@ -173,12 +173,10 @@ class _PairReader:
         # the archive has a colon before the category; file systems without colons replace it
         stem = re.fullmatch(rf"(.+)[:?_]{re.escape(category)}", path.stem)
         if stem is None:
-            raise InputError(
-                f"expected a file name that ends with :{category}.json as its category, found {path}"
-            )
+            raise mismatch(f"a file name that ends with :{category}.json as its category", str(path))
         key = f"{stem[1]}:{category}"
         source, target = (_side(pair, side, where) for side in ("src", "trg"))
-        hard = facts.pair_facts(pair, self._mistakable(pair, target, where), where)
+        hard = facts.pair_facts(pair, self._mistakable(pair, target, where))
         first, second = (self._number(side, key, where) for side in (source, target))
         places = (source.size, target.size, target.box, source.points, target.points)
         turn = self._notes.turn(source.image, target.image)
@@ -198,16 +196,12 @@ class _PairReader:
     def _number(self, side: _Side, key: str, where: str) -> int:
         if side.image not in self.images:
             path = self._root / side.image
-            if not is_file(path):
-                raise InputError(f"expected image {path} of pair {key}, found none; fetch it")
+            require(is_file(path), f"image {path} of pair {key}", remedy="fetch it")
             storage.require_size(path, side.size, where)
             self.images[side.image] = len(self.images), side.size
         number, size = self.images[side.image]
-        if size != side.size:
-            raise InputError(
-                f"expected one size of image {side.image} in all pairs, found {size} and, in {where}, "
-                f"{side.size}"
-            )
+        both = f"{size} and, in {where}, {side.size}"
+        require(size == side.size, f"one size of image {side.image} in all pairs", both)
         return number
 
 
@@ -216,16 +210,15 @@ def _side(pair: _Stated, side: str, where: str) -> _Side:
     facts = ("imname", "imsize", "bndbox", "kps")
     name, (*size, _), box, points = (getattr(pair, f"{side}_{fact}") for fact in facts)
     left, top, right, bottom = box
-    if not (-BEYOND < left < right < BEYOND and -BEYOND < top < bottom < BEYOND):
-        raise InputError(f"expected {side}_bndbox (x1 y1 x2 y2) with x1 < x2 and y1 < y2 in {where}")
-    if not all(0 < edge < BEYOND for edge in size):
-        raise InputError(f"expected {side}_imsize (width height channels) of an image in {where}")
+    is_box = -BEYOND < left < right < BEYOND and -BEYOND < top < bottom < BEYOND
+    corners = f"{side}_bndbox (x1 y1 x2 y2) with x1 < x2 and y1 < y2 in {where}"
+    require(is_box, corners, box)
     margin = max(size)  # official keypoints may be outside the image, but by less than its longer side
-    for point in points:
-        if not all(-margin <= x <= edge + margin for x, edge in zip(point, size, strict=True)):
-            raise InputError(
-                f"expected keypoints on an image of {size[0]} x {size[1]} pixels as {side}_kps of {where}, "
-                f"found {shortened(point)}"
-            )
+
+    def is_near(point: tuple[float, float]) -> bool:
+        return all(-margin <= x <= edge + margin for x, edge in zip(point, size, strict=True))
+
+    on_image = f"keypoints on an image of {size[0]} x {size[1]} pixels as {side}_kps of {where}"
+    require_no([point for point in points if not is_near(point)], on_image, most=1)
     image = f"{pair.category}/{require_inside(name, where)}"
     return _Side(image, (size[0], size[1]), box, np.array(points, np.float64))

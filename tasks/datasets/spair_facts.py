@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layerboard.tasks.datasets.base import LevelCounts
+from layerboard.tasks.datasets.integrity import mismatch
 from layerboard.tasks.datasets.reading.files import is_file, read_bytes
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import shortened
 from layerboard.zoo.reading import read_as
 
 
@@ -42,8 +43,8 @@ MISTAKABLE = "geometry-aware"
 Levels = tuple[int, ...]
 Group = tuple[int, ...]
 
-# difficulty fields, in the order of `PairFacts`, with their numbers of levels
-LEVELS = {"viewpoint_variation": 3, "scale_variation": 3, "truncation": 4, "occlusion": 4}
+LEVELS = ("viewpoint_variation", "scale_variation", "truncation", "occlusion")
+"""The fields of difficulty of an annotation, in the order of `PairFacts`."""
 
 # number of pairs of each level in the test split, from a third party's script
 OFFICIAL_LEVELS: Mapping[str, Levels] = {
@@ -95,16 +96,10 @@ def geometry_aware(groups: Sequence[Group], shared: Collection[int], target: Col
     return sorted(point for point in shared if any(point in group for group in several))
 
 
-def pair_facts(stated: object, mistakable: tuple[bool, ...] | None, where: str) -> PairFacts | None:
-    """Difficulty of a pair; None if one of its `LEVELS` is not stated; raises InputError."""
-    levels = [level for name in LEVELS if (level := getattr(stated, name)) is not None]
-    if len(levels) < len(LEVELS):
-        return None
-    for (name, known), level in zip(LEVELS.items(), levels, strict=True):
-        if level not in range(known):
-            raise InputError(f"expected {name} of 0 to {known - 1} in {where}, found {level}")
-    viewpoint, scale, truncation, occlusion = levels
-    return PairFacts(viewpoint, scale, truncation, occlusion, mistakable)
+def pair_facts(stated: object, mistakable: tuple[bool, ...] | None) -> PairFacts | None:
+    """Difficulty of a pair; None if one of its `LEVELS` is not stated."""
+    viewpoint, scale, truncation, occlusion = levels = [getattr(stated, name) for name in LEVELS]
+    return None if None in levels else PairFacts(viewpoint, scale, truncation, occlusion, mistakable)
 
 
 def level_counts(
@@ -164,5 +159,5 @@ class ImageNotes:
 def keypoint_id(value: object, where: str) -> int:
     """The id of a keypoint, which is written as text; raises InputError for anything else."""
     if not str(value).isdecimal():
-        raise InputError(f"expected ids of keypoints as whole numbers in {where}, found {shortened(value)}")
+        raise mismatch(f"ids of keypoints as whole numbers in {where}", shortened(value))
     return int(str(value))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from layerboard.tasks.datasets.base import Count, DatasetEntry
 from layerboard.tasks.datasets.folder import read_folder
+from layerboard.tasks.datasets.integrity import mismatch
 from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.datasets.targets import Targets
-from layerboard.zoo.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,6 @@ class TabledEntry(DatasetEntry[Targets]):
         root = self.root(data)
         read = read_folder(root / "images", Labelling(root / self.table))
         if not isinstance(read, Targets):
-            raise InputError(f"expected columns of numbers or labels in {root / self.table}, found classes")
+            raise mismatch(f"columns of numbers or labels in {root / self.table}", "classes")
         counts = (Count("images", len(read.samples), self.images),)
         return replace(read.named(self.name), coverage=replace(read.coverage, counts=counts))

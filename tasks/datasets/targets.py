@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -11,13 +12,14 @@ import numpy as np
 
 from layerboard.tasks.datasets.base import Coverage, Data, Sample
 from layerboard.tasks.datasets.classes import Unlabelled, require_undivided
+from layerboard.tasks.datasets.integrity import mismatch, require
 from layerboard.tasks.datasets.reading.door import PARTED
 from layerboard.tasks.datasets.reading.labels import LABEL_COLUMNS, LabelledFile, LabelTable, Target
 from layerboard.tasks.datasets.reading.names import number_twins, unseen_twins
 from layerboard.tasks.datasets.reading.splits import TRAIN
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, SEED, group_numbers, stratified_folds
-from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.errors import counted, some
 
 MOST_CLASSES = 20  # a class column with up to this many distinct numbers contains classes, not numbers
 TRUTHS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}  # cells of a label's column
@@ -72,6 +74,11 @@ class Targets(Data):
         for sample, group, fold in zip(self.samples, self.groups, self.fold, strict=True):
             side = ("train" if fold == ALWAYS_TRAINING else "val") if split else ""
             yield sample.key, "", "" if group == sample.key else group, side
+
+    def held_apart(self) -> Iterator[tuple[str, Iterable[Sample], str, Iterable[Sample]]]:
+        known = self.fold == ALWAYS_TRAINING
+        if known.any():
+            yield "train", compress(self.samples, known), "val", compress(self.samples, ~known)
 
     def serving(self, role: str) -> Data | None:
         """Tasks that need no classes may look at the images alone."""
@@ -155,10 +162,8 @@ def find_targets(tables: Sequence[LabelTable], target: Target | None) -> TargetC
     elif target and target != "class":
         choose = _numbered if target == "number" else partial(_labelled, least=1)
         chosen = choose(classes) or choose(others)
-        if not chosen:
-            what = "numbers" if target == "number" else f"labels parted by {PARTED!r}, or of 0 and 1,"
-            listed = some(first.header, 6)
-            raise InputError(f"expected a column of {what} in {path} for --target {target}, found {listed}")
+        what = "numbers" if target == "number" else f"labels parted by {PARTED!r}, or of 0 and 1,"
+        require(chosen, f"a column of {what} in {path} for --target {target}", some(first.header, 6))
         understood = ("numbers" if target == "number" else "labels"), chosen
     if understood is None:
         return None
@@ -179,14 +184,12 @@ def _as_it_looks(
     if names := _labelled(columns, least=2):
         return "labels", names
     names = _numbered(columns)
-    if len(names) == 1 and len({*columns[names[0]]}) <= MOST_CLASSES:
+    if len(names) == 1 and (number := len({*columns[names[0]]})) <= MOST_CLASSES:
         if classes:
             return None
-        raise InputError(
-            f"expected a column of more than {MOST_CLASSES} different numbers in {path}, found "
-            f"{len({*columns[names[0]]})} in {names[0]!r}; say --target number, or name the column label if "
-            "they are classes"
-        )
+        many = f"a column of more than {MOST_CLASSES} different numbers in {path}"
+        remedy = "say --target number, or name the column label if they are classes"
+        raise mismatch(many, f"{number} in {names[0]!r}", remedy)
     return ("numbers", names) if names else None
 
 
@@ -228,10 +231,8 @@ def _labelled(columns: Mapping[str, Sequence[str]], least: int) -> tuple[str, ..
 
 def _require_alike(table: LabelTable, columns: TargetColumns) -> None:
     """Raise InputError if columns differ from those of other tables, or a cell is not a number."""
-    if table.header != columns.header:
-        raise InputError(
-            f"expected the columns {some(columns.header, 6)} in {table.path}, too, in this order"
-        )
+    alike = f"the columns {some(columns.header, 6)} in {table.path}, too, in this order"
+    require(table.header == columns.header, alike, some(table.header, 6))
     for row in table.rows if columns.role == "numbers" else ():
         for name, cell in zip(columns.names, columns.cells(row), strict=True):
             if cell and not _NUMBER.fullmatch(_with_point(cell) if columns.commas else cell):
@@ -239,10 +240,8 @@ def _require_alike(table: LabelTable, columns: TargetColumns) -> None:
                 if _WITH_COMMA.fullmatch(cell):
                     whole = f", or {cell.replace(',', '')} if it parts thousands"
                     cure = f"write {_with_point(cell)}{whole if _OF_THOUSANDS.fullmatch(cell) else ''}"
-                raise InputError(
-                    f"expected a number in column {name!r} of {table.path}, line {row.number}, found "
-                    f"{cell!r}; {cure}"
-                )
+                where = f"column {name!r} of {table.path}, line {row.number}"
+                raise mismatch(f"a number in {where}", repr(cell), cure)
 
 
 def _values(cells: Sequence[Sequence[str]], columns: TargetColumns) -> tuple[Floats, tuple[str, ...]]:
@@ -274,12 +273,9 @@ def targets_of(
         fold = np.array([ALWAYS_TRAINING if file.split == TRAIN else 0 for file in files], np.int64)
         sides = ([file.group for file in files if (file.split == TRAIN) == known] for known in (True, False))
         require_undivided(name, *sides)
-    elif len({*groups}) < 2:
-        raise InputError(
-            f"expected images of two groups in {name}, since none is tested by its own group, found "
-            f"{counted(len(files), 'images')} of one"
-        )
     else:
+        several = f"images of two groups in {name}, since none is tested by its own group"
+        require(len({*groups}) > 1, several, f"{counted(len(files), 'images')} of one")
         fold = stratified_folds(np.zeros(len(files), np.int64), group_numbers(groups))
     kind = ImageNumbers if columns.role == "numbers" else ImageLabels
     alike = [*unseen_twins(targets, columns.role), *number_twins(targets, columns.role)]

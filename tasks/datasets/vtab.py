@@ -12,8 +12,9 @@ from pathlib import Path, PurePosixPath
 
 from layerboard.tasks.datasets.base import Coverage, DatasetEntry, FileSample
 from layerboard.tasks.datasets.classes import Classification, LabelledSample, Official, classification
+from layerboard.tasks.datasets.integrity import require
 from layerboard.tasks.datasets.reading.files import file_names, read_lines, require_inside
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import shortened
 
 TRAIN, TEST = "train800val200.txt", "test.txt"  # lists of the 1,000 training images and of the test images
 
@@ -50,21 +51,18 @@ class VtabEntry(DatasetEntry[Classification]):
         where = root / name
         images: list[LabelledSample] = []
         there: dict[str, set[str]] = {}  # names of the images of each folder
+        stated = f"a path and a class from 0 to {self.classes - 1} in each line of {where}"
         for line in read_lines(where, "a list of images"):
             path, _, label = line.rpartition(" ")
-            if not (path and label.isascii() and label.isdigit() and int(label) < self.classes):
-                raise InputError(
-                    f"expected a path and a class from 0 to {self.classes - 1} in each line of {where}, "
-                    f"found {line!r}"
-                )
+            is_number = label.isascii() and label.isdigit()
+            require(path and is_number and int(label) < self.classes, stated, shortened(line))
             key = require_inside(path.strip(), str(where))
             parent = str(PurePosixPath(key).parent)
             if parent not in there:
                 there[parent] = {*file_names(root / parent)}
             if PurePosixPath(key).name in there[parent]:
                 images.append((self._class(int(label)), FileSample(key, f"{root}/{key}")))
-        if not images:
-            raise InputError(f"expected images that {where} lists below {root}, found none")
+        require(images, f"images that {where} lists below {root}")
         return images
 
 

@@ -17,7 +17,6 @@ from layerboard.tasks.datasets.base import Count, Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification, ProbeSubset, Unlabelled
 from layerboard.tasks.framework.base import Group, Source
 from layerboard.tasks.framework.crops import CroppedSample
-from layerboard.zoo.errors import InputError
 from layerboard.zoo.view.views import Mirrored, ResizeCrop, Stretch, View
 
 ANY_SIZE = (256, 256)  # dummy image size: views of a classification dataset give all images one size
@@ -141,11 +140,9 @@ def probe_subset(data: Classification, subset: ProbeSubset) -> tuple[NDArray[np.
     """Indices of the images of a probe subset in a training set, by class, then by key.
 
     If a class is missing, the first classes in sorted order are used instead, as many as requested, and the
-    coverage has a note. Raises InputError if ``per_class`` is below 1.
+    coverage has a note.
     """
     wanted, per_class = subset
-    if per_class < 1:
-        raise InputError(f"expected at least one image a class in a probe subset, found {per_class}")
     present = data.train.classes
     chosen, notes = present if wanted is None else tuple(sorted(wanted)), []
     if missing := len({*chosen} - {*present}):

@@ -166,12 +166,8 @@ def pck_averages(
     """The `AVERAGES` of hits, or of other values, [points], in their unit; NaN if there is no point.
 
     ``pair`` [points] is the index of each point's image pair, and ``categories`` gives the category of each
-    pair, including pairs without a point. Raises ValueError if these do not match.
+    pair, including pairs without a point.
     """
-    if hits.shape != pair.shape or (len(pair) and not 0 <= pair.min() <= pair.max() < len(categories)):
-        raise ValueError(
-            f"expected a pair a point and a category a pair, found {len(pair)} for {len(hits)} points"
-        )
     if not len(hits):
         return dict.fromkeys(AVERAGES, float("nan"))
     counts, sums = np.bincount(pair), np.bincount(pair, hits)

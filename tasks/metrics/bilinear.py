@@ -36,13 +36,8 @@ class Places:
 def point_places(points_xy: Tensor, grid: tuple[int, int], stride: float) -> Places:
     """Weights of points [n 2], in pixels of the view, on a grid of (height, width) tokens.
 
-    ``stride`` is the side of a token in pixels. Raises ValueError for a stride that is not positive, or
-    points of another shape.
+    ``stride`` is the side of a token in pixels.
     """
-    if points_xy.ndim != 2 or points_xy.shape[-1] != 2:
-        raise ValueError(f"expected points [n 2], found {tuple(points_xy.shape)}")
-    if not stride > 0:
-        raise ValueError(f"the stride must be positive, found {stride}")
     points = points_xy.to(torch.float64) / stride
     return Places(_weights(points[:, 1], grid[0]), _weights(points[:, 0], grid[1]))
 

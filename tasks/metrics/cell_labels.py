@@ -18,13 +18,9 @@ from layerboard.tasks.metrics.bilinear import image_places
 def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
     """Pixels of each class in each cell: [height width classes + 1], the last entry for unlabelled ones.
 
-    A pixel belongs to the cell that contains its centre. The mask has classes from 0, and 255 for no class.
-    Raises ValueError if it is not a uint8 image, the grid is empty, or a pixel has an unknown class.
+    A pixel belongs to the cell that contains its centre. The mask [height width] has classes from 0, and 255
+    for no class. Raises ValueError if a pixel has an unknown class.
     """
-    if mask.ndim != 2 or not mask.size or mask.dtype != np.uint8:
-        raise ValueError(f"expected a mask [height width] of uint8, found {mask.shape} {mask.dtype}")
-    if min(grid) < 1 or not 1 <= classes <= VOID:
-        raise ValueError(f"expected a grid of at least one cell and 1 to {VOID} classes: {grid}, {classes}")
     valid = mask != VOID
     if (largest := int(mask[valid].max(initial=0))) >= classes:
         raise ValueError(f"expected classes from 0 and below {classes}, found a pixel of class {largest}")

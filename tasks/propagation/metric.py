@@ -47,19 +47,13 @@ class Propagation(Generic[Key]):
         layers: Mapping[Key, Sequence[Key]],
         rules: Sequence[Neighbourhood],
     ) -> None:
-        """Start a video; raises ValueError if shapes do not match.
+        """Start a video.
 
         ``first_features`` are each member's tokens [height width dim] of the first frame, of any length.
         ``first_labels`` are [height width channels], one-hot or soft, with channel 0 for the background.
         ``layers`` lists the members of each layer: a layer that is its own member comes alone. Each of the
         ``rules`` carries labels of its own; all have the same source frames.
         """
-        for features in first_features.values():
-            shape, other = tuple(features.shape), tuple(first_labels.shape)
-            if len(shape) != 3 or len(other) != 3 or other[:2] != shape[:2] or 0 in (*shape, *other):
-                shapes = f"{shape} and {other}"
-                raise ValueError(f"expected [height width dim] and [height width channels], found {shapes}")
-        self._shapes = {layer: features.shape for layer, features in first_features.items()}
         (latest,) = {rule.n_last_frames for rule in rules}
         self._layers, self._rules, frames = layers, tuple(rules), 1 + latest
         self._tokens = {layer: Recent(unit_tokens(grid), frames) for layer, grid in first_features.items()}
@@ -74,13 +68,8 @@ class Propagation(Generic[Key]):
     def step(self, features: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
         """Soft label maps of the next frame for each layer: [rules height width channels], at least float32.
 
-        ``features`` are each member's tokens [height width dim] of the frame. Raises ValueError if the shape
-        differs from the first frame's.
+        ``features`` are each member's tokens [height width dim] of the frame, of the first frame's shape.
         """
-        for layer, shape in self._shapes.items():
-            if features[layer].shape != shape:
-                shapes = f"{tuple(features[layer].shape)} after {tuple(shape)}"
-                raise ValueError(f"expected tokens of the first frame's shape, found {shapes}")
         tokens = {layer: unit_tokens(features[layer]).to(own.kept) for layer, own in self._tokens.items()}
         soft = {
             name: each[0].kept.new_empty(len(each), *each[0].kept[:, :, 0].shape)
@@ -112,13 +101,8 @@ def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Ten
     ``keep_vanished``, channels go up to the largest id of the full mask. An object that would vanish then
     takes the token that it covers most (ties: first row, then column) among those that are not the only token
     of another object; if there is none, it shares a token half and half. Without ``keep_vanished``, channels
-    end at the largest id in the resized mask. Raises ValueError if the mask is not a uint8 image or the grid
-    is empty.
+    end at the largest id in the resized mask.
     """
-    if mask.ndim != 2 or not mask.size or mask.dtype != np.uint8:
-        raise ValueError(f"expected a mask [height width] of uint8, found {mask.shape} {mask.dtype}")
-    if min(grid) < 1:
-        raise ValueError(f"expected a grid of at least one token, found {grid}")
     clean = np.where(mask == VOID, np.uint8(0), mask)
     small = _nearest(clean, (grid[1], grid[0])).astype(np.int64)
     channels = 1 + int((clean if keep_vanished else small).max())
@@ -135,11 +119,11 @@ def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
     """Object ids of a soft label map [height width channels], by nearest neighbour at (width, height).
 
     Every channel is scaled to [0, 1] over the frame, a constant one to 0; the largest wins (ties: lower id).
-    Raises ValueError for a wrong shape or size, or a value that is NaN or infinite.
+    Raises ValueError for a value that is NaN or infinite.
 
     Source: the tracking notebook of DINOv3 (facebookresearch/dinov3, commit 6876159).
     """
-    _check_map(soft, *size)
+    _require_finite(soft)
     # all pixels of a token get the same id, so the winner is found per token
     low, high = soft.amin((0, 1)), soft.amax((0, 1))
     scaled = torch.where(high > low, (soft - low) / (high - low), 0)
@@ -155,7 +139,7 @@ def decode_on_frame(soft: Tensor, size: tuple[int, int], *, scaled: bool) -> Lab
     Source: DINOv3 (arXiv:2508.10104, Table 5); without scaling, the code of Jabri et al., NeurIPS 2020
     (ajabri/videowalk, commit 0834ff9).
     """
-    _check_map(soft, *size)
+    _require_finite(soft)
     large = functional.interpolate(soft.permute(2, 0, 1)[None], size=size[::-1], mode="bilinear")[0]
     if scaled:
         low, high = large.amin((1, 2), keepdim=True), large.amax((1, 2), keepdim=True)
@@ -172,7 +156,7 @@ def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
     neighbour. A constant positive channel cannot be scaled and counts as 1 everywhere. Raises ValueError as
     `decode_nearest` does.
     """
-    _check_map(soft, *size, patch)
+    _require_finite(soft)
     shape = (soft.shape[0] * patch, soft.shape[1] * patch)
     large = functional.interpolate(soft.permute(2, 0, 1)[None], size=shape, mode="bilinear")[0]
     low, high = large.amin((1, 2), keepdim=True), large.amax((1, 2), keepdim=True)
@@ -181,11 +165,8 @@ def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
     return _nearest(first_largest(torch.where(high > 0, scaled, large)).cpu().numpy(), size)
 
 
-def _check_map(soft: Tensor, *lengths: int) -> None:
-    """Raise ValueError unless a map is [height width channels] and finite, and lengths are positive."""
-    if soft.ndim != 3 or not soft.numel() or min(lengths) < 1:
-        shapes = f"{tuple(soft.shape)} and {lengths}"
-        raise ValueError(f"expected a map [height width channels] and positive lengths, found {shapes}")
+def _require_finite(soft: Tensor) -> None:
+    """Raise ValueError unless all values of a map are finite."""
     if not bool(torch.isfinite(soft).all()):
         raise ValueError("the label map must not hold NaN or infinite values")
 

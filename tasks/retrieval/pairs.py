@@ -163,12 +163,12 @@ def retrieve(
     computed in float64 and rounded to float32, unless vectors are nearly parallel. Average precision is the
     sum, over distinct cosines, of the step in recall times the precision there.
 
-    Raises ValueError if shapes do not match or a value is not finite.
 
     Source: Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, section 8.4.
     """
     groups = np.arange(len(features)) if groups is None else groups
-    _check(features, shown, asks, ranked, groups)
+    if not np.isfinite(features).all():
+        raise ValueError("vectors must not hold NaN or infinite values")
     rows, places = np.flatnonzero(asks), np.flatnonzero(ranked)
     at = np.where(ranked, np.cumsum(ranked) - 1, NONE)[rows]  # database index of each query
     wide = parallel(unit_vectors(features))
@@ -267,13 +267,3 @@ def _unit(vectors: Features, device: torch.device | None) -> Tensor:
     wide = vectors.astype(np.float64)
     wide /= lengths(wide)
     return torch.from_numpy(wide).to(None if device is None or device.type == "mps" else device)
-
-
-def _check(features: Features, *facts: Integers | Mask) -> None:
-    if features.ndim != 2:
-        raise ValueError(f"expected vectors [n dim], found {features.shape}")
-    if any(fact.shape != (len(features),) for fact in facts):
-        shapes = ", ".join(str(fact.shape) for fact in facts)
-        raise ValueError(f"expected thing, query, database and group of {len(features)} images: {shapes}")
-    if not np.isfinite(features).all():
-        raise ValueError("vectors must not hold NaN or infinite values")

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyarrow import compute
 
+from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_distinct, require_no
 from layerboard.tasks.datasets.packs.shards import one_column
-from layerboard.zoo.errors import InputError
-from layerboard.zoo.online import without_secrets
 from layerboard.zoo.reading import require_regular
 
 _TOTAL = re.compile(r"-of-(\d+)\.parquet$")
@@ -78,16 +77,12 @@ def open_hub_tables(folder: Path, name: str) -> tuple[dict[str, int], Any, Any]:
     known = _known(first[0])
     if known is None:
         forms = " or ".join(f"{each.image} and {each.label}" for each in HUB_TABLES)
-        raise InputError(
-            f"expected the columns {forms} in {first[0]}, as {_repositories()} have them, found "
-            f"{', '.join(_columns(first[0]))}; other datasets go with --images"
-        )
+        columns = f"the columns {forms} in {first[0]}, as {_repositories()} have them"
+        raise mismatch(columns, ", ".join(_columns(first[0])), "other datasets go with --images")
     tables = _load({split: _files(folder, split, name) for split in known.splits}, name)
-    files: dict[str, int] = {}
-    for path in _paths(known, tables, name):
-        if path in files:
-            raise InputError(f"expected each image once in {name}, found {path} twice")
-        files[path] = len(files)
+    paths = [*_paths(known, tables, name)]
+    require_distinct(paths, f"each image once in {name}")
+    files = {path: row for row, path in enumerate(paths)}
     ordered = [tables[split] for split in known.splits]
     # fingerprints are those of the stored content
     stamps = (f"{table._fingerprint}|{row}" for table in ordered for row in range(table.num_rows))
@@ -106,17 +101,11 @@ def _found(folder: Path, split: str) -> list[Path]:
 def _files(folder: Path, split: str, name: str) -> list[str]:
     """The parquet files of a split; raises InputError if there are none, or fewer than their names state."""
     paths = _found(folder, split)
-    if not paths:
-        raise InputError(
-            f"expected {split}-*.parquet, as {_repositories()} have them, in {name}, found none; a folder of "
-            "an official layout is given without hf:"
-        )
+    files = f"{split}-*.parquet, as {_repositories()} have them, in {name}"
+    require(paths, files, remedy="a folder of an official layout is given without hf:")
     totals = {int(total[1]) for path in paths if (total := _TOTAL.search(path.name))}
-    if totals and totals != {len(paths)}:
-        raise InputError(
-            f"expected {max(totals):,} files {split}-*.parquet in {name}, as their names say, found "
-            f"{len(paths):,}; fetch the others"
-        )
+    every = f"{max(totals, default=0):,} files {split}-*.parquet in {name}, as their names say"
+    require(totals <= {len(paths)}, every, f"{len(paths):,}", "fetch the others")
     return [str(path) for path in paths]
 
 
@@ -125,14 +114,10 @@ def _columns(file: str) -> dict[str, Any]:
     import datasets
     from pyarrow.parquet import read_schema
 
-    try:
+    damaged = f"expected a parquet file at {file}, which is damaged"
+    with explaining(damaged, OSError, ValueError, pa.ArrowException, remedy="fetch it again"):
         require_regular(file)
         return dict(datasets.Features.from_arrow_schema(read_schema(file)))
-    except (OSError, ValueError, pa.ArrowException) as error:
-        said = " ".join(str(error).split())[:200]
-        raise InputError(
-            f"expected a parquet file at {file}, which is damaged ({said}); fetch it again"
-        ) from error
 
 
 def _known(file: str) -> HubTables | None:
@@ -147,12 +132,11 @@ def _known(file: str) -> HubTables | None:
 def _load(files: Mapping[str, list[str]], name: str) -> Mapping[str, Any]:
     import datasets
 
-    try:
-        loaded = datasets.load_dataset("parquet", data_files=dict(files))
-    except Exception as error:
-        said = without_secrets(str(error.__cause__ or error))
-        raise InputError(f"cannot load the parquet files of {name}: {said}; fetch them again") from error
-    return dict(loaded)
+    with explaining(f"cannot load the parquet files of {name}", Exception, remedy="fetch them again"):
+        try:
+            return dict(datasets.load_dataset("parquet", data_files=dict(files)))
+        except datasets.exceptions.DatasetGenerationError as error:  # which says nothing itself
+            raise error.__cause__ or error from None
 
 
 def _paths(known: HubTables, tables: Mapping[str, Any], name: str) -> Iterator[str]:
@@ -169,21 +153,17 @@ def _paths(known: HubTables, tables: Mapping[str, Any], name: str) -> Iterator[s
         for file, label in zip(_stored(known, table, "path").to_pylist(), labels, strict=True):
             parts = _NAME.match(PurePosixPath(file or "").name)
             if parts is None or wnids.setdefault(label, parts[2]) != parts[2]:
-                raise InputError(
-                    f"expected names such as n01440764_10026_n01440764.JPEG, one class a label, in {where}, "
-                    f"found {file!r} of label {label}; other datasets go with --images"
-                )
+                official = f"names such as n01440764_10026_n01440764.JPEG, one class a label, in {where}"
+                raise mismatch(official, f"{file!r} of label {label}", "other datasets go with --images")
             yield f"{known.folder}/{folder}/{parts[2]}/{parts[1]}{parts[3]}"
 
 
 def _class_names(column: Any, labels: Sequence[int | None], where: str) -> list[str]:  # noqa: ANN401  # untyped
     """Name of the class of each row; raises InputError for a label that has none."""
     names = getattr(column, "names", None) or []
-    if wrong := [label for label in labels if label is None or not 0 <= label < len(names)]:
-        raise InputError(
-            f"expected labels from 0 to {len(names) - 1} with their names in {where}, found {wrong[0]}; "
-            "fetch it again"
-        )
+    wrong = [label for label in labels if label is None or not 0 <= label < len(names)]
+    named = f"labels from 0 to {len(names) - 1} with their names in {where}"
+    require_no(wrong, named, "fetch it again", most=1)
     return [names[label] for label in labels if label is not None]
 
 

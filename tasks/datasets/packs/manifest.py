@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from layerboard.zoo.errors import InputError
+from layerboard.tasks.datasets.integrity import require
 from layerboard.zoo.reading import read_as
 
 MANIFEST = "layerboard.json"
@@ -53,6 +53,6 @@ def read_pack_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.is_file():
         return {}
-    if (version := read_as(_Versioned, path).format) != FORMAT:
-        raise InputError(f"expected a pack of format {FORMAT} in {path}, found {version}; fetch it again")
+    version = read_as(_Versioned, path).format
+    require(version == FORMAT, f"a pack of format {FORMAT} in {path}", version, "fetch it again")
     return read_as(_Pack, path).datasets

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from layerboard.tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
+from layerboard.tasks.datasets.integrity import explaining, mismatch, require
 from layerboard.tasks.datasets.packs.hub_tables import open_hub_tables, tables_of, wanted_files
 from layerboard.tasks.datasets.packs.manifest import (
     MANIFEST,
@@ -24,7 +25,7 @@ from layerboard.tasks.datasets.packs.manifest import (
 )
 from layerboard.tasks.datasets.packs.shards import Shard, content_digest, one_column, read_shard, rows_digest
 from layerboard.zoo.errors import InputError, MissingDataError
-from layerboard.zoo.online import hub_answers, offline_unless, without_secrets
+from layerboard.zoo.online import hub_answers, offline_unless
 
 # separates the name of a pack from the path of a file in it, as in URLs of files in Java archives
 INSIDE = "!"
@@ -65,9 +66,8 @@ class Pack:
         row = self._existing(path)
         content = bytes(self._contents[row].as_py() or b"")
         if self._digests and content_digest(content) != (digest := self._stamps[row].as_py()):
-            raise InputError(
-                f"expected {path} of the digest {digest} in its pack, found other bytes; fetch the pack again"
-            )
+            packed = f"{path} of the digest {digest} in its pack"
+            raise mismatch(packed, "other bytes", "fetch the pack again")
         return content
 
     def stamp(self, path: str) -> tuple[int, str]:
@@ -85,24 +85,17 @@ class Pack:
 
 def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
     shards = [read_shard(_whole(folder, packed)) for packed in dataset.shards]
-    if (digest := rows_digest(shards)) != dataset.digest:
-        raise InputError(
-            f"expected the files of {name} in {folder} to have the digest {dataset.digest}, found {digest}; "
-            f"{MANIFEST} or a shard is damaged, or they are of two packs: fetch both again"
-        )
+    digest, stated = rows_digest(shards), f"the files of {name} in {folder} to have the digest"
+    remedy = f"{MANIFEST} or a shard is damaged, or they are of two packs: fetch both again"
+    require(digest == dataset.digest, f"{stated} {dataset.digest}", digest, remedy)
     return shards
 
 
 def _whole(folder: Path, packed: PackedShard) -> Path:
     file = folder / packed.name
-    try:
+    with explaining(f"expected the shard {packed.name} in {folder}", OSError, remedy="fetch it"):
         size = file.stat().st_size
-    except OSError as error:
-        raise InputError(
-            f"expected the shard {packed.name} in {folder}: {error.strerror}; fetch it"
-        ) from error
-    if size != packed.bytes:
-        raise InputError(f"expected {packed.bytes:,} bytes in {file}, found {size:,}; fetch it again")
+    require(size == packed.bytes, f"{packed.bytes:,} bytes in {file}", f"{size:,}", "fetch it again")
     return file
 
 
@@ -148,18 +141,15 @@ def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:
     """Folder of a commit of a Hub dataset, with the named files if they exist; raises InputError."""
     from huggingface_hub import constants, snapshot_download
 
-    try:
-        with offline_unless(hub_answers()):
-            fetched = snapshot_download(
-                spec.location,
-                repo_type="dataset",
-                revision=spec.revision or tables_of(spec.location).revision,
-                allow_patterns=list(names),
-                local_files_only=constants.HF_HUB_OFFLINE,
-            )
-    except Exception as error:  # of the connection, the server or the disk
-        raise MissingDataError(
-            f"cannot fetch dataset {spec.text}: {without_secrets(str(error))}; check the id and the "
-            f"network, or fetch it elsewhere and name its folder, {PREFIX}PATH"
-        ) from error
+    what = f"cannot fetch dataset {spec.text}"
+    remedy = f"check the id and the network, or fetch it elsewhere and name its folder, {PREFIX}PATH"
+    # any error: of the connection, the server or the disk
+    with explaining(what, Exception, remedy=remedy, kind=MissingDataError), offline_unless(hub_answers()):
+        fetched = snapshot_download(
+            spec.location,
+            repo_type="dataset",
+            revision=spec.revision or tables_of(spec.location).revision,
+            allow_patterns=list(names),
+            local_files_only=constants.HF_HUB_OFFLINE,
+        )
     return Path(str(fetched))

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyarrow import compute
 
-from layerboard.zoo.errors import InputError
+from layerboard.tasks.datasets.integrity import explaining
 from layerboard.zoo.reading import require_regular
+
+_DAMAGE = OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException
 
 
 class Shard(NamedTuple):
@@ -51,7 +53,8 @@ def rows_digest(shards: Iterable[Shard]) -> str:
 
 def read_shard(file: Path) -> Shard:
     """The rows of a shard, whose bytes stay on disk; raises InputError."""
-    try:
+    damaged = f"expected a shard of a pack at {file}, which is damaged"
+    with explaining(damaged, *_DAMAGE, remedy="fetch it again"):
         require_regular(file)
         with pa.memory_map(str(file)) as mapped, pa.ipc.open_stream(mapped) as stream:
             table = stream.read_all()
@@ -63,9 +66,4 @@ def read_shard(file: Path) -> Shard:
             raise ValueError("its columns are not those of a pack")
         if table.nbytes > file.stat().st_size:
             raise ValueError("its rows do not fit into it")
-    except (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(
-            f"expected a shard of a pack at {file}, which is damaged ({reason}); fetch it again"
-        ) from error
     return Shard(file, list(paths.to_pylist()), contents, table["digest"])

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.tasks.datasets.integrity import explaining, require
 from layerboard.tasks.datasets.reading.addresses import require_local
 from layerboard.tasks.datasets.reading.webdataset import TAR, expanded, read_shards, set_name, tars_below
 from layerboard.tasks.datasets.reading.zipped import unzip
-from layerboard.zoo.errors import InputError, first_line
 
 _DAMAGE = (
     *(OSError, EOFError, RuntimeError, ValueError, MemoryError),
@@ -35,12 +35,8 @@ def unpacked(location: str, cache: Path) -> str:
         paths, name = tars_below(Path(location)), Path(location).resolve().name
         if not paths:
             return location
-    try:
+    with explaining(f"cannot unpack {location} into {cache}", *_DAMAGE):
         root = _unpack(paths, name, cache / "images")
-    except InputError:
-        raise
-    except _DAMAGE as error:
-        raise InputError(f"cannot unpack {location} into {cache}: {first_line(error)}") from error
     while len(below := [*root.iterdir()]) == 1 and below[0].is_dir():
         (root,) = below
     return str(root)
@@ -50,9 +46,6 @@ def _unpack(paths: Sequence[Path], name: str, place: Path) -> Path:
     if all(path.name.lower().endswith(TAR) for path in paths):
         return read_shards(paths, name, place)
     (path,) = paths
-    if not zipfile.is_zipfile(path):
-        raise InputError(
-            f"expected a folder, a .zip or a .tar for --images, found the file {path}; unpack it or name its "
-            "folder"
-        )
+    kinds = "a folder, a .zip or a .tar for --images"
+    require(zipfile.is_zipfile(path), kinds, f"the file {path}", "unpack it or name its folder")
     return unzip(path, place)

@@ -5,6 +5,7 @@ from decimal import Decimal
 from enum import Enum
 from math import isfinite
 
+from layerboard.tasks.datasets.integrity import mismatch
 from layerboard.tasks.datasets.reading.files import require_text
 from layerboard.tasks.datasets.reading.names import normal
 from layerboard.zoo.errors import InputError, shortened
@@ -53,10 +54,9 @@ def label_text(value: object, where: str, names: Sequence[str] = ()) -> str:
     whole = int(value)
     if names:
         if whole != value or not UNKNOWN <= whole < len(names):
-            raise InputError(
-                f"expected a number from 0 to {len(names) - 1} (or {UNKNOWN} for none) as {where}, since "
-                f"{len(names)} classes have names, found {value}; correct it or the names"
-            )
+            known = f"a number from 0 to {len(names) - 1} (or {UNKNOWN} for none) as {where}"
+            named = f"{known}, since {len(names)} classes have names"
+            raise mismatch(named, value, "correct it or the names")
         return "" if whole == UNKNOWN else names[whole]
     return str(whole) if whole == value and abs(whole) < MOST_EXACT else str(value)
 
@@ -68,10 +68,8 @@ def labels_text(value: object, where: str, names: Sequence[str] = ()) -> str:
         return label_text(several, where, names)
     texts = [label_text(each, where, names) for each in several]
     if len({*texts}) < len(texts) or (len(texts) > 1 and any(isinstance(each, float) for each in several)):
-        raise InputError(
-            f"expected the labels of an image, each once, as {where}, found {shortened(several)}; give their "
-            "names, not a 0, 1 or share for each"
-        )
+        remedy = "give their names, not a 0, 1 or share for each"
+        raise mismatch(f"the labels of an image, each once, as {where}", shortened(several), remedy)
     return PARTED.join(filter(None, sorted(texts) if isinstance(several, set | frozenset) else texts))
 
 
@@ -100,7 +98,5 @@ def _plain(value: object) -> object:
 
 
 def _refused(value: object, where: str) -> InputError:
-    return InputError(
-        f"expected text or a number as {where}, found {shortened(value)} of type {type(value).__name__}; "
-        "give the name of its class"
-    )
+    text = f"{shortened(value)} of type {type(value).__name__}"
+    return mismatch(f"text or a number as {where}", text, "give the name of its class")

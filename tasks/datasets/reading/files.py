@@ -16,8 +16,9 @@ from pathlib import Path, PurePosixPath
 from PIL import ExifTags, Image
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_distinct
 from layerboard.tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
-from layerboard.zoo.errors import InputError, MissingDataError, first_line, shortened, some
+from layerboard.zoo.errors import InputError, MissingDataError, shortened
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.photos import decoding, open_file
 
@@ -84,8 +85,14 @@ def require_free_bytes(whole: int, place: Path, what: str) -> None:
 
 def require_directory(path: Path, what: str) -> None:
     """Raise MissingDataError unless a directory exists."""
-    if not is_folder(path):
-        state = "is not a directory" if exists(path) else "does not exist"
+    require_there(path, what, folder=True)
+
+
+def require_there(path: Path, what: str, *, folder: bool) -> None:
+    """Raise MissingDataError unless a folder, or a file, exists."""
+    if not (is_folder if folder else is_file)(path):
+        kind = "directory" if folder else "file"
+        state = f"is not a {kind}" if exists(path) else "does not exist"
         raise MissingDataError(f"expected {what} at {path}, which {state}")
 
 
@@ -97,18 +104,16 @@ def read_bytes(path: Path | str) -> bytes:
 
 def read_lines(path: Path, what: str) -> list[str]:
     """The lines of a text file, without blank ones; ``what`` it is, for people; raises InputError."""
-    try:
+    with explaining(f"expected {what} at {path}", OSError, UnicodeDecodeError):
         lines = read_bytes(path).decode().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"expected {what} at {path}: {first_line(error)}") from error
     return [line.strip() for line in lines if line.strip()]
 
 
 def read_names(path: Path, noun: str) -> list[str]:
     """Sorted file names from a list with one name per line; raises InputError."""
     names = read_lines(path, f"a list of {noun}s")
-    if not names or len({*names}) != len(names):
-        raise InputError(f"expected one {noun} a line in {path}, each once, found {some(names) or 'none'}")
+    require(names, f"one {noun} a line in {path}")
+    require_distinct(names, f"one {noun} a line in {path}, each once")
     return sorted(require_inside(name, str(path)) for name in names)
 
 
@@ -132,7 +137,7 @@ def entries_of(folder: Path) -> dict[str, bool | None]:
     Raises InputError.
     """
     pack, inner = _located(folder)
-    try:
+    with explaining(f"expected a readable folder at {folder}", OSError):
         if pack is None:
             with os.scandir(folder) as listing:
                 kinds = {entry.name: _is_folder(entry) for entry in listing}
@@ -140,8 +145,6 @@ def entries_of(folder: Path) -> dict[str, bool | None]:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
         else:
             kinds = {name: row is None for name, row in content.items()}
-    except OSError as error:
-        raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
     return {name: kinds[name] for name in sorted(kinds) if not name.startswith(".")}
 
 
@@ -189,11 +192,9 @@ def require_inside(name: str, where: str) -> str:
     """A relative file name that stays below its folder; raises InputError for any other."""
     path = PurePosixPath(require_text(name, f"names of files in {where}"))
     if "\0" in name or any(len(part.encode()) > LONGEST_NAME for part in path.parts):
-        raise InputError(
-            f"expected names of files of at most {LONGEST_NAME} bytes in {where}, found {shortened(name)}"
-        )
+        raise mismatch(f"names of files of at most {LONGEST_NAME} bytes in {where}", shortened(name))
     if not name or path.is_absolute() or ".." in path.parts or "\\" in name:
-        raise InputError(f"expected the name of a file below the dataset's folder in {where}, found {name!r}")
+        raise mismatch(f"the name of a file below the dataset's folder in {where}", repr(name))
     return name
 
 
@@ -214,17 +215,14 @@ def image_size(path: Path, *, turned: bool = False) -> tuple[int, int]:
 
 def require_one_size(size: tuple[int, int], image: Path, mask: Path) -> None:
     """Raise InputError unless a mask has the (width, height) of its image."""
-    if (other := image_size(mask)) != size:
-        raise InputError(
-            f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {image} and "
-            f"{other[0]} x {other[1]} in {mask}; save the mask at the size of the image"
-        )
+    other = image_size(mask)
+    both = f"{size[0]} x {size[1]} in {image} and {other[0]} x {other[1]} in {mask}"
+    remedy = "save the mask at the size of the image"
+    require(other == size, "an image and its mask of one size", both, remedy)
 
 
 def require_size(path: Path, size: tuple[int, int], where: str) -> None:
     """Raise InputError unless an image has the (width, height) that is stated in ``where``."""
-    if (actual := image_size(path)) != size:
-        raise InputError(
-            f"expected image {path} to be {size[0]} x {size[1]} pixels as {where} says, "
-            f"found {actual[0]} x {actual[1]}; the annotations belong to another version of the image"
-        )
+    actual, sized = image_size(path), f"image {path} to be {size[0]} x {size[1]} pixels as {where} says"
+    remedy = "the annotations belong to another version of the image"
+    require(actual == size, sized, f"{actual[0]} x {actual[1]}", remedy)

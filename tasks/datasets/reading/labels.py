@@ -14,11 +14,12 @@ from pathlib import Path
 from sys import intern
 from typing import Literal, NamedTuple
 
+from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_no
 from layerboard.tasks.datasets.reading.door import NOTHING, labels_text
 from layerboard.tasks.datasets.reading.files import read_bytes
 from layerboard.tasks.datasets.reading.names import normal
 from layerboard.tasks.datasets.reading.tree import ImageTree
-from layerboard.zoo.errors import InputError, counted, restored, shortened, some
+from layerboard.zoo.errors import InputError, counted, either, restored, shortened, some
 from layerboard.zoo.reading import decoded
 from layerboard.zoo.view.photos import endings
 
@@ -119,8 +120,7 @@ def read_label_table(path: Path, prefix: str = "") -> LabelTable:
         return LabelledFile(image, said, intern(side.lower()), near, every, number)
 
     rows = tuple(row_of(*line) for line in chain(first, lines))
-    if not rows:
-        raise InputError(f"expected a row for each image in {path}, found none")
+    require(rows, f"a row for each image in {path}")
     commas = delimiter not in (None, ",")
     missing = f"{', '.join(sorted(nothing))} in {path.name} is no value" if nothing else ""
     remarks = tuple(filter(None, (remark, missing)))
@@ -136,15 +136,14 @@ def read_groups(path: Path) -> LabelTable:
 
 def require_columns(table: LabelTable, *columns: Sequence[str]) -> None:
     """Raise InputError if a table lacks a column (given by its possible names), or a row lacks an image."""
-    if not all(_column(table.header, names) for names in columns):
-        wanted = [", ".join(names[:-1]) + " or " * (len(names) > 1) + names[-1] for names in columns]
-        raise InputError(
-            f"expected a column {' and a column '.join(wanted)} in the first "
-            f"line of {table.path}, found {some(map(shortened, table.header), 6)}; give the columns these "
-            "names, and take out what stands above them"
-        )
-    if nameless := [row.number for row in table.rows if not row.path]:
-        raise InputError(f"expected an image in every row of {table.path}, found none in line {nameless[0]}")
+    require(
+        all(_column(table.header, names) for names in columns),
+        f"a column {' and a column '.join(map(either, columns))} in the first line of {table.path}",
+        some(map(shortened, table.header), 6),
+        "give the columns these names, and take out what stands above them",
+    )
+    nameless = [f"none in line {row.number}" for row in table.rows if not row.path]
+    require_no(nameless, f"an image in every row of {table.path}", most=1)
 
 
 def _column(header: Sequence[str], names: Iterable[str]) -> str | None:
@@ -154,10 +153,8 @@ def _column(header: Sequence[str], names: Iterable[str]) -> str | None:
 
 def _text(path: Path) -> tuple[str, str]:
     """The text of a file, and a remark if its encoding is a guess; raises InputError."""
-    try:
+    with explaining(f"cannot read labels {path}", OSError):
         content = read_bytes(path)
-    except OSError as error:
-        raise InputError(f"cannot read labels {path}: {error.strerror}") from error
     encoding, remark = "utf-8-sig", ""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
@@ -182,6 +179,11 @@ def _csv_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, Map
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     header: list[str] = []
     before, lines_in_all = 0, text.count("\n") + 1
+    columns = f"columns in every line of {path}"
+    remedy = (
+        f"put text that holds {delimiter!r} into quotation marks, and remove the lines above the names of "
+        "the columns"
+    )
     try:
         for row in reader:
             if reader.line_num > before + 1:
@@ -195,13 +197,9 @@ def _csv_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, Map
                 if twice := [name for name in cells if name and cells.count(name) > 1]:
                     raise InputError(f"{path} has two columns {twice[0]!r}; rename one of them")
             elif len(cells) > len(header):
-                raise InputError(
-                    f"expected {len(header)} columns in every line of {path}, found {len(cells)} in line "
-                    f"{reader.line_num}; put text that holds {delimiter!r} into quotation marks, "
-                    "and remove the lines above the names of the columns"
-                )
+                raise mismatch(f"{len(header)} {columns}", f"{len(cells)} in line {before}", remedy)
             else:
-                yield reader.line_num, dict(zip_longest(header, cells, fillvalue=""))
+                yield before, dict(zip_longest(header, cells, fillvalue=""))
     except csv.Error as error:
         raise InputError(f"cannot read labels {path}, line {reader.line_num}: {error}") from error
 
@@ -219,10 +217,9 @@ def _require_closed(path: Path, row: Sequence[str], header: Sequence[str], line:
         swallows = is_long and any(part.strip().lower().endswith(endings()) for part in further)
         is_short = column in (*FILE_COLUMNS, *LABEL_COLUMNS, SPLIT_COLUMN, GROUP_COLUMN)
         if swallows or (is_short and is_long) or (at_end and number == len(row) - 1):
-            raise InputError(
-                f"expected the quotation mark in line {line} of {path} to be closed within the line, found "
-                f"{shortened(cell)}; close it, or write it twice if it belongs to the text of a quoted cell"
-            )
+            closed = f"the quotation mark in line {line} of {path} to be closed within the line"
+            remedy = "close it, or write it twice if it belongs to the text of a quoted cell"
+            raise mismatch(closed, shortened(cell), remedy)
         line += cell.count("\n")
 
 
@@ -234,10 +231,8 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, objec
         try:
             fields = decoded(dict[str, object], line)
         except ValueError as error:
-            raise InputError(
-                f"expected one JSON object a line in {path}, found {shortened(line)} in line {number} "
-                f"({error})"
-            ) from error
+            objects = f"one JSON object a line in {path}"
+            raise mismatch(objects, f"{shortened(line)} in line {number} ({error})") from error
         yield number, {normal(name): value for name, value in fields.items()}
 
 
@@ -246,8 +241,7 @@ def find_metadata(tree: ImageTree) -> list[LabelTable]:
     tables = []
     metadata = (path for path in tree.others if path.rpartition("/")[2] in METADATA and path.count("/") < 2)
     for folder, (path, *others) in groupby(metadata, lambda path: path.rpartition("/")[0]):
-        if others:
-            raise InputError(f"expected one table in {tree.root / folder}, found {' and '.join(METADATA)}")
+        require(not others, f"one table in {tree.root / folder}", " and ".join(METADATA))
         prefix = f"{folder}/" if folder else ""
         tables.append(read_label_table(tree.root / path, prefix))
     return tables
@@ -300,11 +294,10 @@ def match_rows(
 def _no_rows(name: str, tree: ImageTree, missing: Sequence[str], noun: str) -> InputError:
     """The error for tables of which no row names an image that is there, or none has a value."""
     if not missing:
-        return InputError(f"expected a {noun} in the rows of {name}, found none")
-    return InputError(
-        f"expected {name} to name images below {tree.root}, such as {tree.images[0]}, found none "
-        f"of its {len(missing):,} files there ({some(missing)}); names are relative to the folder"
-    )
+        return mismatch(f"a {noun} in the rows of {name}")
+    images = f"{name} to name images below {tree.root}, such as {tree.images[0]}"
+    none = f"none of its {len(missing):,} files there ({some(missing)})"
+    return mismatch(images, none, "names are relative to the folder")
 
 
 def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelledFile], str | None]:
@@ -323,10 +316,9 @@ def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelledFile], str |
         file = "/".join(part for part in file.split("/") if part not in ("", "."))
         paths = named.get(normal(f"{table.prefix}{file}"), [])
         if len(paths) > 1:
-            raise InputError(
-                f"expected one image of the name {row.path!r} of {table.path}, line {row.number}, found "
-                f"{some(paths)}; {'add its ending' if len({*map(normal, paths)}) > 1 else 'rename one'}"
-            )
+            remedy = "add its ending" if len({*map(normal, paths)}) > 1 else "rename one"
+            where = f"{table.path}, line {row.number}"
+            raise mismatch(f"one image of the name {row.path!r} of {where}", some(paths), remedy)
         return paths[0] if paths else None
 
     return find
@@ -338,5 +330,5 @@ def _require_same(path: str, noun: str, rows: Sequence[tuple[str, LabelledFile, 
         f"of {table.path}"
         for said, row, table in rows
     )
-    if len({(said, row.split, row.group) for said, row, _ in rows}) > 1:
-        raise InputError(f"expected one {noun} of {path}, found {' and '.join(texts)}")
+    alike = len({(said, row.split, row.group) for said, row, _ in rows}) < 2
+    require(alike, f"one {noun} of {path}", " and ".join(texts))

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from layerboard.tasks.datasets.integrity import mismatch, require
 from layerboard.tasks.datasets.reading.files import open_image
-from layerboard.zoo.errors import InputError
 from layerboard.zoo.view.photos import decoding
 
 LOSSY = ("JPEG", "MPO", "JPEG2000", "WEBP", "AVIF", "HEIF")  # formats that may change values
@@ -30,10 +30,8 @@ def read_mask(path: Path, what: str = "object ids") -> NDArray[np.uint8]:
     is_opaque = values.ndim == 2 or mode == "RGB" or (values[..., -1] == 255).all()
     if lossy or not is_plain or not is_opaque or not ((grey >= 0) & (grey <= 255) & (grey % 1 == 0)).all():
         form = f"{lossy}, which changes values" if lossy else f"mode {mode}"
-        raise InputError(
-            f"expected a palette or greyscale PNG whose pixel values are {what} at {path}, "
-            f"found {form}; save the mask with its palette"
-        )
+        png = f"a palette or greyscale PNG whose pixel values are {what} at {path}"
+        raise mismatch(png, form, "save the mask with its palette")
     return np.array(grey, dtype=np.uint8)
 
 
@@ -58,21 +56,17 @@ def read_region(path: Path) -> NDArray[np.bool_]:
                 colours = np.asarray(image)  # a palette of one colour shows no index
     values = colours.max(axis=2) if colours.ndim == 3 else colours
     if is_lossy:
-        if 0 < values.max() < HALF and values.max() > NOISE:
-            raise InputError(
-                f"expected a mask of black and white at {path}, found values up to {values.max()} in a "
-                "format that may change them; save it as PNG"
-            )
+        fault = f"values up to {values.max()} in a format that may change them"
+        is_clear = not NOISE < values.max() < HALF
+        require(is_clear, f"a mask of black and white at {path}", fault, "save it as PNG")
         return np.asarray(values >= HALF)
     marked = np.asarray(values != 0)
     if alpha is None or (alpha == alpha.flat[0]).all():
         # an empty layer of one colour marks nothing
         return marked & (alpha is None or bool(alpha.any()) or bool(np.ptp(values)))
     seen = alpha > 0
-    if marked.any() and not (marked & seen).any():
-        raise InputError(
-            f"expected a mask whose marked pixels are seen at {path}, found all that are not black "
-            "transparent; save it without transparency"
-        )
+    is_seen = (marked & seen).any() or not marked.any()
+    fault = "all that are not black transparent"
+    require(is_seen, f"a mask whose marked pixels are seen at {path}", fault, "save it without transparency")
     levels = np.unique(colours[seen], axis=0)
     return marked & seen if len(levels) == 2 and not levels[0].any() else seen

@@ -12,9 +12,9 @@ import numpy as np
 from PIL import Image
 from PIL.ImageFile import ImageFile
 
+from layerboard.tasks.datasets.integrity import explaining, require
 from layerboard.tasks.datasets.reading.door import class_names, labels_text
 from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
-from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.photos import as_seen, decoding, open_file, raw_mode, upright, whole_values
 from layerboard.zoo.view.pixels import file_of, in_memory, is_one
@@ -45,12 +45,10 @@ def stored(images: object, cache: Path) -> Path:
     """
     below = cache / "images"
     remove_leftovers([below])
-    try:
-        with temporary_folder(below) as draft:
-            root = below / _write(_splits_of(images), draft / NAME) / NAME
-            return move_once(draft / NAME, root)
-    except OSError as error:
-        raise InputError(f"cannot write the images in memory below {below}: {first_line(error)}") from error
+    what = f"cannot write the images in memory below {below}"
+    with explaining(what, OSError), temporary_folder(below) as draft:
+        root = below / _write(_splits_of(images), draft / NAME) / NAME
+        return move_once(draft / NAME, root)
 
 
 def _write(rows: Iterable[LabelledImage], folder: Path) -> str:
@@ -66,8 +64,7 @@ def _write(rows: Iterable[LabelledImage], folder: Path) -> str:
         (folder / name).write_bytes(encoded)
         content.update(repr((len(encoded), label, row.split)).encode() + encoded)
         table.append({"file": name, "label": label, "split": row.split})
-    if not table:
-        raise InputError("expected at least one image, found an empty dataset in memory")
+    require(table, "at least one image", "an empty dataset in memory")
     empty = {name for name in ("label", "split") if not any(row[name] for row in table)}
     if len(empty) < 2:
         with (folder / TABLE).open("w", encoding="utf-8") as file:
@@ -116,12 +113,10 @@ def _rows_of_table(table: Any) -> Iterator[LabelledImage]:  # noqa: ANN401  # da
 
     images, classes = columns(datasets.Image), columns(datasets.ClassLabel)
     labels = classes or [name for name in LABELS if name in table.features][:1]
-    if len(images) != 1 or len(labels) > 1:
-        what, several = ("images", images) if len(images) != 1 else ("labels", labels)
+    for what, several, most in (("images", images, 1), ("labels", labels, len(labels[:1]))):
         there = ", ".join(several) or "none"
-        raise InputError(
-            f"expected one column of {what} in the dataset, found {there}; choose with .select_columns([...])"
-        )
+        remedy = "choose with .select_columns([...])"
+        require(len(several) == most, f"one column of {what} in the dataset", there, remedy)
     kind = table.features[labels[0]] if labels else None
     names = class_names(getattr(getattr(kind, "feature", kind), "names", None))
     undecoded = table.cast_column(images[0], datasets.Image(decode=False))

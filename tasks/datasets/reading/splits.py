@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
+from layerboard.tasks.datasets.integrity import mismatch, require, require_no
 from layerboard.tasks.datasets.reading.names import normal
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import some
 
 TRAIN = "train"
 QUERY_SPLITS = ("val", "valid", "validation", "dev", "eval", "holdout", "test")  # in order of preference
@@ -85,23 +86,17 @@ def _splits(root: Path, tops: Mapping[str, Sequence[str]], *, at_top: bool) -> d
         return _of_common_classes(root, named, tops)
     direct = [top for top in named if not any("/" in path for path in tops[top])]
     if len(direct) == len(named):
-        if not others and len(named) > 1:
-            raise InputError(
-                f"expected class folders in {' and '.join(sorted(tops))} of {root}, found images directly in "
-                "them; sort them into class folders, or give the classes by --labels FILE.csv"
-            )
+        folders = f"class folders in {' and '.join(sorted(tops))} of {root}"
+        remedy = "sort them into class folders, or give the classes by --labels FILE.csv"
+        require(others or len(named) < 2, folders, "images directly in them", remedy)
         return {}
     _require_single(root, named)
     if direct:
-        raise InputError(
-            f"expected class folders in {root / direct[0]}, found images directly in it "
-            f"({some(tops[direct[0]])}); move every image into a folder that is named after its class"
-        )
-    if others and len(named) == 1:
-        raise InputError(
-            f"expected a folder val or test beside {root / next(iter(named))}, or nothing, found "
-            f"{some(others)}; rename train if it is a class"
-        )
+        images = f"images directly in it ({some(tops[direct[0]])})"
+        remedy = "move every image into a folder that is named after its class"
+        raise mismatch(f"class folders in {root / direct[0]}", images, remedy)
+    beside = f"a folder val or test beside {root / next(iter(named))}, or nothing"
+    require_no(others if len(named) == 1 else (), beside, "rename train if it is a class")
     return named
 
 
@@ -119,8 +114,7 @@ def _of_common_classes(
 
 def _require_single(root: Path, named: Mapping[str, str]) -> None:
     twice = sorted(top for top, split in named.items() if [*named.values()].count(split) > 1)
-    if twice:
-        raise InputError(f"expected each split once in {root}, found {' and '.join(twice)}; rename one")
+    require(not twice, f"each split once in {root}", " and ".join(twice), "rename one")
 
 
 def require_own_classes(root: Path, labels: Collection[str]) -> list[str]:
@@ -167,10 +161,11 @@ def _require_no_repetition(root: Path, labels: Collection[str]) -> None:
             same = sorted(nested[first] & nested[second])
             where = root / parent if parent else root
             example = f" (such as --images {where / first})" if (where / first).is_dir() else ""
-            raise InputError(
-                f"expected folders of different class names in {where}, found {first} and {second}, which "
-                f"both hold {some(same)}; rename them train and val if they are splits, give one of them "
-                f"alone{example}, or say the class of each image by --labels FILE.csv"
+            raise mismatch(
+                f"folders of different class names in {where}",
+                f"{first} and {second}, which both hold {some(same)}",
+                f"rename them train and val if they are splits, give one of them alone{example}, or say the "
+                "class of each image by --labels FILE.csv",
             )
 
 

@@ -10,22 +10,27 @@ import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from glob import glob
-from hashlib import blake2b
 from io import BytesIO
 from os.path import commonprefix
 from pathlib import Path, PurePosixPath
-from shutil import copyfileobj
 from typing import IO, Any, Literal, NamedTuple
 
+from layerboard.tasks.datasets.integrity import explaining, require, require_no
 from layerboard.tasks.datasets.reading.door import label_text, labels_text
 from layerboard.tasks.datasets.reading.fields import is_number
-from layerboard.tasks.datasets.reading.files import require_free_bytes, require_inside, stamp
+from layerboard.tasks.datasets.reading.files import require_free_bytes, stamp
 from layerboard.tasks.datasets.reading.labels import FILE_COLUMNS, LABEL_COLUMNS, METADATA
 from layerboard.tasks.datasets.reading.splits import TRAIN, split_of, split_within
 from layerboard.tasks.datasets.reading.tree import read_tree
-from layerboard.tasks.datasets.reading.zipped import is_hidden, no_file, require_likely_size
-from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
-from layerboard.zoo.errors import InputError, MissingDataError, first_line, some
+from layerboard.tasks.datasets.reading.zipped import (
+    member_name,
+    require_images,
+    require_likely_size,
+    require_new,
+    write_member,
+    written_once,
+)
+from layerboard.zoo.errors import MissingDataError
 from layerboard.zoo.reading import decoded
 from layerboard.zoo.view.photos import endings
 
@@ -40,6 +45,10 @@ NAMED = (
 MOST_FACTS = 2**20  # bytes of such a field
 COMPRESSED = (".bz2", ".gz", ".lz4", ".xz", ".zst")  # endings of files that would have to be unpacked, too
 MOST_SHARDS = 100_000
+ONE_IMAGE = (
+    "a sample is named by what is before the first dot, so take a dot within a name out, or unpack the file "
+    "and name its folder"
+)
 BLOCK, PADDING = 512, 10_240  # bytes of a header, and of the zeros after the last file at most
 _SAMPLE = re.compile(r"((?:.*/)?[^./]+)\.([^/]*)", re.DOTALL)  # name of a sample, and field
 _BRACES = re.compile(r"\{(?:(\d+)\.\.(\d+)|([^{}]*,[^{}]*))\}")
@@ -55,8 +64,7 @@ def expanded(location: str) -> list[str]:
     shards = _without_braces(location)
     if any("*" in shard for shard in shards):
         shards = sorted(path for shard in shards for path in glob(shard))
-    if not shards:
-        raise InputError(f"expected .tar files of {location}, found none; in braces is first..last")
+    require(shards, f".tar files of {location}", remedy="in braces is first..last")
     return shards
 
 
@@ -67,8 +75,8 @@ def _without_braces(text: str) -> list[str]:
     numbers = range(int(first), min(int(last), int(first) + MOST_SHARDS) + 1) if first else ()
     parts = words.split(",") if words else [str(number).zfill(len(first)) for number in numbers]
     tails = _without_braces(text[braces.end() :])
-    if len(parts) * len(tails) > MOST_SHARDS:
-        raise InputError(f"expected at most {MOST_SHARDS:,} shards, found more in {text}; name their folder")
+    is_few = len(parts) * len(tails) <= MOST_SHARDS
+    require(is_few, f"at most {MOST_SHARDS:,} shards", f"more in {text}", "name their folder")
     return [text[: braces.start()] + part + tail for part in parts for tail in tails]
 
 
@@ -132,15 +140,13 @@ def read_shards(paths: Sequence[Path], name: str, place: Path) -> Path:
     if missing := next((path for path in paths if not path.is_file()), None):
         raise MissingDataError(f"expected the file {missing}, which does not exist")
     stamps = [("webdataset", str(path.resolve()), *stamp(path)) for path in paths]
-    root = place / blake2b(repr(stamps).encode(), digest_size=16).hexdigest() / name
-    if root.is_dir():
-        return root
-    remove_leftovers([place])
-    shards = [_shard(path, split) for path, split in zip(paths, _splits(paths), strict=True)]
-    with temporary_folder(place) as draft:
+
+    def write(root: Path) -> None:
+        shards = [_shard(path, split) for path, split in zip(paths, _splits(paths), strict=True)]
         require_free_bytes(sum(shard.size for shard in shards), place, f"{name}{TAR} unpacks to")
-        _write(shards, draft / name)
-        return move_once(draft / name, root)
+        _write(shards, root)
+
+    return written_once(place, stamps, name, write)
 
 
 def _splits(paths: Sequence[Path]) -> list[str]:
@@ -148,12 +154,9 @@ def _splits(paths: Sequence[Path]) -> list[str]:
     splits = [split_within(path.stem) or split_of(path.parent.name) for path in paths]
     if TRAIN not in splits or len({*splits}) == 1:
         return [""] * len(splits)
-    if "" in splits:
-        other = paths[splits.index("")]
-        raise InputError(
-            f"expected each name of the shards to say {TRAIN} or val, as {paths[splits.index(TRAIN)].name} "
-            f"does, found {other}; rename it, or leave it out"
-        )
+    others = [path for path, split in zip(paths, splits, strict=True) if not split]
+    stated = f"each name of the shards to say {TRAIN} or val, as {paths[splits.index(TRAIN)].name} does"
+    require_no([*map(str, others[:1])], stated, "rename it, or leave it out")
     return splits
 
 
@@ -166,22 +169,13 @@ def _shard(path: Path, split: str) -> TarShard:
         if (parts := _SAMPLE.fullmatch(name)) is None:
             continue
         key, field = parts.groups()
-        if name in names:
-            raise InputError(f"expected each file once in {path}, found {name!r} twice; pack it again")
-        if (_kind(field) and member.size > MOST_FACTS) or name.lower().endswith(COMPRESSED):
-            raise InputError(
-                f"expected images and short texts in {path}, found {name} of {member.size:,} bytes"
-            )
+        require_new(path, name, names)
+        is_short = not (_kind(field) and member.size > MOST_FACTS) and not name.lower().endswith(COMPRESSED)
+        require(is_short, f"images and short texts in {path}", f"{name} of {member.size:,} bytes")
         names.add(name)
-        if name.lower().endswith(endings()) and images.setdefault(key, name) != name:
-            raise InputError(
-                f"expected one image a sample in {path}, found {images[key]} and {name}; a sample is named "
-                "by what is before the first dot, so take a dot within a name out, or unpack the file and "
-                "name its folder"
-            )
-    if not images:
-        there = some(sorted(names)) or "no file"
-        raise InputError(f"expected images in {path}, found {there}; give another archive or a folder")
+        first = images.setdefault(key, name) if name.lower().endswith(endings()) else name
+        require(first == name, f"one image a sample in {path}", f"{first} and {name}", ONE_IMAGE)
+    require_images(path, images, names)
     return TarShard(path, split, frozenset(names), images, whole)
 
 
@@ -195,10 +189,8 @@ def _files(path: Path) -> Iterator[tuple[str, tarfile.TarInfo, tarfile.TarFile]]
         count = 0
         for member in archive:
             count += 1
-            name = require_inside(str(PurePosixPath(member.name)), str(path))
-            if not member.isdir() and not is_hidden(name):
-                if not member.isreg():
-                    raise no_file(path, name)
+            name = member_name(path, str(PurePosixPath(member.name)), member.isreg() or member.isdir())
+            if name and not member.isdir():
                 yield name, member, archive
         file.seek(archive.offset)
         if file.read(BLOCK) != bytes(BLOCK):  # a header that tarfile cannot read
@@ -222,10 +214,9 @@ def _write(shards: Sequence[TarShard], root: Path) -> None:
                 file.write(json.dumps(row) + "\n")
     if not table.stat().st_size:
         table.unlink()
-    if twice and not labelled:  # the folders of shards would be classes
-        raise InputError(
-            f"expected each file once, found {twice} in several shards; rename it in one of them"
-        )
+    # the folders of shards would be classes
+    remedy = "rename it in one of them"
+    require(labelled or not twice, "each file once", f"{twice} in several shards", remedy)
 
 
 def _rows(shard: TarShard, root: Path, folder: PurePosixPath) -> Iterator[dict[str, object]]:
@@ -237,10 +228,7 @@ def _rows(shard: TarShard, root: Path, folder: PurePosixPath) -> Iterator[dict[s
         if parts[1] in shard.images and _kind(parts[2]):
             facts[parts[1]][parts[2]] = member
             continue
-        target = root / folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("xb") as file:
-            copyfileobj(_content(archive, member), file)
+        write_member(root / folder / name, _content(archive, member))
     with tarfile.open(shard.path, "r:") as archive:
         for key, fields in facts.items():
             said = {field: _content(archive, fields[field]).read() for field in sorted(fields)}
@@ -267,11 +255,9 @@ def _row(facts: Mapping[str, bytes], key: str, path: Path) -> dict[str, object]:
     said: dict[str, dict[str, Any]] = {"class": {}, "object": {}, "text": {}}
     for field, content in facts.items():
         kind, where = _kind(field), f"{key}.{field} in {path}"
-        try:
+        with explaining(f"cannot read {where}", ValueError):
             text = content.decode("utf-8-sig")
             said[kind][field] = decoded(Any, text) if kind == "object" else label_text(text, where)
-        except ValueError as error:
-            raise InputError(f"cannot read {where}: {first_line(error)}") from error
     label = next(filter(None, said["class"].values()), "")
     row: dict[str, object] = {}
     for entries in said["object"].values():  # anything but an object is the class alone

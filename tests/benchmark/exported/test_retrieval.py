@@ -106,7 +106,7 @@ def test_wrong_similarities(says, tmp_path, similarity, words):
 def test_wrong_ground_truths(says, archive, tmp_path):
     path = archive(database=np.eye(4), queries=np.eye(2, 4))
     for lists, words in [
-        ({"junk": [[1], [3]]}, "both positive and ignored"),
+        ({"junk": [[1], [3]]}, "in one of easy, hard, junk of query query_0, found several of 1"),
         ({"easy": [[4], [1]]}, "indices below 4 (the database)"),
     ]:
         said = says("retrieval", "--features", path, "--ground-truth", small(tmp_path, **lists))

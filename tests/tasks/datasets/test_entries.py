@@ -135,7 +135,7 @@ class TestNumberedImages(DatasetCase):
         (first, PARTIAL, "7 of 8 train images"),
     )
     spoiled = (
-        (first, lambda path: path.rename(path.with_stem("11")), "authors' file, found one number twice"),
+        (first, lambda path: path.rename(path.with_stem("11")), "authors' file, found several of 11"),
         (first, lambda path: path.rename(path.with_stem("a")), "found 'a'; read the dataset from the Hub"),
         ("train", counted_on, "of numbers below 8 and from 8 on in .*train, to test"),
     )
@@ -209,6 +209,7 @@ class TestRevisited(DatasetCase):
         (edited(lambda value: value["gnd"].__delitem__(0)), "one entry of gnd for each of the 2 queries"),
         (truth(easy=[8]), r"indices below 8 \(the database\) as easy of query .*found 8"),
         (truth(junk=[-1]), "indices below 8"),
+        (truth(easy=[0, 2], junk=[2]), r"in one of easy, hard, junk of query .*found several of 2"),
         (truth(hard=[0.5]), r"expected int, got float, at gnd\[0\].hard"),
         (truth(bbx=[1, 2, 3]), r"list of length 4, got 3, at gnd\[0\].bbx"),
         (truth(bbx=[9, 2, 3, 4]), "x1 < x2"),
@@ -217,7 +218,7 @@ class TestRevisited(DatasetCase):
             r"missing required field easy, at gnd\[0\]",
         ),
         (fields(imlist=[]), "image names as imlist"),
-        (fields(imlist=["a", "a"]), "1 repeated"),
+        (fields(imlist=["a", "a"]), "names as imlist, found several of 'a'"),
         (fields(qimlist=["../../etc/passwd", "b"]), "below the dataset's folder"),
     )
     spoiled = (
@@ -292,7 +293,9 @@ class TestSpair(DatasetCase):
         (fields(mirror="no"), "expected int, got str, at mirror"),
         (fields(mirror=...), "missing required field mirror"),
         (fields(src_kps=[[1, 2]]), "as many source keypoints as target keypoints, found 1 and 3"),
-        (fields(src_kps=[]), "at least one keypoint in src_kps"),
+        (fields(src_kps=[]), r"length >= 1, found \[\], at src_kps"),
+        (fields(src_imsize=[0, 40, 3]), r"int >= 1, found 0, at src_imsize\[0\]"),
+        (fields(occlusion=4), "int <= 3, found 4, at occlusion"),
         (fields(trg_kps=[[1, 2], [3, None], [4, 5]]), r"expected float, got null, at trg_kps\[1\]\[1\]"),
         (fields(trg_kps=[[1, 2], [3, 10**400], [4, 5]]), "number out of range"),
         (fields(trg_kps=[[1, 2], [3], [4, 5]]), r"length 2, got 1, at trg_kps\[1\]"),
@@ -337,8 +340,8 @@ class TestVoc(DatasetCase):
     reordered = LIST, backwards
     lacks: ClassVar[Lacks] = (
         ("ImageSets", MISSING, "expected the lists of voc-2012-val at"),
-        (LIST, MISSING, r"list of image ids at .*train\.txt, which does not exist"),
-        ("ImageSets/Segmentation/val.txt", MISSING, r"list of image ids at .*val\.txt"),
+        (LIST, MISSING, r"list of training images of voc-2012-val at .*train\.txt, which does not exist"),
+        ("ImageSets/Segmentation/val.txt", MISSING, r"list of validation images of .* at .*val\.txt"),
         ("SegmentationClass", MISSING, "expected the masks of voc-2012-val at"),
         ("JPEGImages", BROKEN, "images with masks of train of voc-2012-val, found none"),
         (pixels, PARTIAL, r"3 of 4 .*; 1 masks of train of voc-2012-val have no image \(2007_000000\)$"),
@@ -364,7 +367,7 @@ class TestVocWithMoreMasks(TestVoc):
     target = "SegmentationClassAug/2007_000000.png", masked(2)
     reordered = "ImageSets/Segmentation/trainaug.txt", backwards
     lacks = (
-        (reordered[0], MISSING, r"list of image ids at .*trainaug\.txt"),
+        (reordered[0], MISSING, r"list of training images of voc-2012-aug-val at .*trainaug\.txt"),
         ("SegmentationClassAug", MISSING, "expected the masks of voc-2012-aug-val at"),
     )
     spoiled = ((target[0], masked(0, (4, 3)), "found 48 x 40 in .* and 4 x 3 in"),)
@@ -443,10 +446,10 @@ class TestCoco(DatasetCase):
     faults = (
         (cut, "expected JSON in .*malformed"),
         (fields(annotations=[]), "expected annotations of the images"),
-        (fields(images=[]), "expected images in .*, found none"),
+        (fields(images=[]), r"length >= 1, found \[\], at images"),
         (fields(categories={}), "expected list, got object, at categories"),
         (fields(categories=[{"id": 1, "name": "a"}] * 2), "categories with different ids"),
-        (listed("a.jpg", 0), "positive width and height"),
+        (listed("a.jpg", 0), r"int >= 1, found 0, at images\[0\].width"),
         (listed("/a.jpg"), "below the dataset's folder"),
         (listed("a.jpg"), r"such as a\.jpg\) in .* found none"),
         (last(segmentation={"size": [60, 44], "counts": [2640]}), r"run lengths of size \[44, 60\]"),
@@ -584,7 +587,8 @@ class TestSop(DatasetCase):
     )
     columns = r"image_id class_id super_class_id path in line 5 of .*test\.txt"
     spoiled = (
-        (EBAY, replaced("2 1 mug_final/2_1.JPG", "2 mug"), columns),
+        (EBAY, replaced("2 1 mug_final/2_1.JPG", "2 mug"), f"{columns}, found 3 words"),
+        (EBAY, content("image_id class_id super_class_id path\n"), r"a line for each image in .*test\.txt"),
         (EBAY, replaced("mug_final/2_1.JPG", "../2_1.JPG"), "below the dataset's folder"),
     )
 

@@ -1,6 +1,7 @@
 """Values of 8 to 15 bits in files of 16 or 32."""
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from layerboard.tasks.datasets.hub import TableSample
 from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.framework.identity import own_name
 from layerboard.zoo.view.photos import as_seen, bits_used, open_file
-from tests.fakes import write_deep_image
+from tests.fakes import write_deep_image, write_fake_class_folders, write_fake_defects
 
 FILES = [
     *(("PNG", channels) for channels in (1, 2, 3, 4)),
@@ -166,3 +167,39 @@ def test_a_single_picture_is_read_alike_alone_and_among_others(tmp_path: Path) -
     alone = encode(deep)
     np.testing.assert_allclose(alone[0].cpu(), encode([other, deep])[1].cpu(), atol=1e-5)
     np.testing.assert_allclose(alone[0].cpu(), encode(plain)[0].cpu(), atol=1e-5)
+
+
+def test_images_of_train_in_val_are_said(tmp_path: Path) -> None:
+    for seed, split in enumerate(("train", "val")):
+        write_fake_class_folders(tmp_path / "in" / split, classes=2, images=3, seed=seed)
+    assert not read_own(str(tmp_path / "in")).coverage.partial
+    with Image.open(tmp_path / "in/train/n00000001/n00000001_2.JPEG") as image:
+        image.save(tmp_path / "in/val/n00000002/other.png")  # other bytes, the same pixels
+    (note,) = read_own(str(tmp_path / "in")).coverage.notes
+    pair = "val/n00000002/other.png and train/n00000001/n00000001_2.JPEG"
+    assert note == f"pixels of 1 of 7 val images are in train, too ({pair})"
+    shutil.rmtree(tmp_path / "in/val")
+    shutil.copytree(tmp_path / "in/train", tmp_path / "in/val")
+    (note,) = read_own(str(tmp_path / "in")).coverage.notes
+    assert note.startswith("pixels of 6 of 6 val images are in train, too (")
+    assert note.endswith(" and 4 more)")
+    rows = [
+        f"{split}/n0000000{n}/n0000000{n}_{i}" for split in ("train", "val") for n in (1, 2) for i in range(3)
+    ]
+    table = tmp_path / "ages.csv"
+    table.write_text("file,age\n" + "".join(f"{row},{n + 1000.5 * n}\n" for n, row in enumerate(rows)))
+    assert note in read_own(str(tmp_path / "in"), Labelling(table, target="number")).coverage.notes
+
+
+def test_shared_images_of_other_layouts_are_said(tmp_path: Path) -> None:
+    nut = write_fake_defects(tmp_path) / "nut"
+    assert not read_own(str(nut)).coverage.partial
+    shutil.copy(nut / "train/good/1.png", nut / "test/good/9.png")
+    (note,) = read_own(str(nut)).coverage.notes
+    pair = "test/good/9.png and train/good/1.png"
+    assert note == f"pixels of 1 of 7 test images are in train of nut, too ({pair})"
+    for name in ("query/mug/1.png", "database/mug/2.png", "database/cup/1.png"):
+        (tmp_path / "shop" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(nut / "train/good" / f"{name[-5]}.png", tmp_path / "shop" / name)
+    (note,) = read_own(str(tmp_path / "shop")).coverage.notes
+    assert note.startswith("pixels of 1 of 1 query image are in database, too (")

@@ -59,11 +59,6 @@ def test_of_train_alone_every_image_is_tested(tmp_path: Path) -> None:
     assert alone.val is None
     assert EVERY in alone.coverage.remarks
     assert not alone.coverage.partial
-    write_fake_class_folders(tmp_path / "a" / "other")
-    with pytest.raises(
-        InputError, match=r"expected a folder val or test beside .*train, or nothing, found other"
-    ):
-        read_folder(tmp_path / "a")
 
 
 def test_a_class_is_the_path_of_its_folder_in_any_depth(tmp_path: Path) -> None:
@@ -82,23 +77,6 @@ def test_a_class_is_the_path_of_its_folder_in_any_depth(tmp_path: Path) -> None:
     assert nested.val is not None
     assert nested.val.classes == dataset.train.classes
     assert len(nested.val.samples) == 15
-
-
-@pytest.mark.parametrize(
-    ("counts", "words"),
-    [
-        ({"cat": 2, "cat/thumbs": 2, "dog": 2}, "images in cat and in cat/thumbs; move them, or give"),
-        ({"train": 2, "test": 2}, "class folders in test and train of .*, found images directly"),
-        ({"train": 2, "test": 2, "train/cat": 2}, "class folders in .*test, found images directly in it"),
-        ({"cat": 3}, "at least 2 classes in .*, found 1; --labels none takes"),
-        ({"cat": 2, "dog": 2, "": 1}, r"found 1 images directly in it \(0.png\); move every image"),
-    ],
-)
-def test_folders_that_are_no_classes_are_refused(tmp_path: Path, counts: dict[str, int], words: str) -> None:
-    for name, count in counts.items():
-        pictures(tmp_path / name, count)
-    with pytest.raises(InputError, match=words):
-        read_folder(tmp_path)
 
 
 def test_images_without_classes(tmp_path: Path) -> None:

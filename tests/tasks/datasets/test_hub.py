@@ -98,7 +98,7 @@ def test_columns_and_splits_by_choice(tmp_path: Path) -> None:
     expected = Image.open(io.BytesIO(png(7)["bytes"])).tobytes()  # type: ignore[arg-type]
     assert dataset.train.samples[0].open().tobytes() == expected
     with pytest.raises(
-        InputError, match=r"label=nothing to name a column .* has image, image_2, label, name"
+        InputError, match=r"label=nothing to name a column .* found image, image_2, label, name"
     ):
         read_hub_dataset(spec + "&image=image_2&label=nothing")
     with pytest.raises(InputError, match=r"expected a split 'no' in .*, found extra, other"):

@@ -9,7 +9,7 @@ from PIL import Image
 from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.copies import COPIES, SHORT, CopySample
-from layerboard.tasks.datasets.instances import CUB, Instances, has_queries, read_queries
+from layerboard.tasks.datasets.instances import CUB, Instances
 from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.framework.identity import own_name
 from layerboard.zoo.errors import InputError
@@ -54,17 +54,6 @@ def test_queries_and_database(tmp_path: Path) -> None:
     assert own_name(data) == own_name(read_own(str(root)))
 
 
-def test_what_is_wrong_with_queries_is_said(tmp_path: Path) -> None:
-    save(tmp_path / "query/1.jpg", tmp_path / "database/mug/2.jpg")
-    assert has_queries(tmp_path)
-    with pytest.raises(InputError, match=r"for each thing in .*query, found the image query/1.jpg"):
-        read_queries(tmp_path)
-    (tmp_path / "query/1.jpg").unlink()
-    save(tmp_path / "query/cup/1.jpg")
-    with pytest.raises(InputError, match=r"a query and another image of one thing.*found 1 query without"):
-        read_queries(tmp_path)
-
-
 def test_a_table_says_what_images_show(tmp_path: Path) -> None:
     save(*(tmp_path / "photos" / f"{number}.jpg" for number in range(7)))
     table = tmp_path / "labels.csv"
@@ -84,28 +73,6 @@ def test_a_table_says_what_images_show(tmp_path: Path) -> None:
     assert isinstance(data, Instances)
     assert shown(data) == [("0.jpg", "a", ""), ("1.jpg", "a", ""), ("2.jpg", "b", "")]
     assert "1 image whose row has no group left out (3.jpg)" in str(data.coverage)
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (
-            "0,a,query\n1,a,qury",
-            r"query, database, distractor or nothing as role in line 3 of .*, found 'qury'",
-        ),
-        ("0,,query\n1,a,", r"a group of the query in line 2 of .*labels.csv; add it"),
-        ("0,a,\n0,b,", r"one group of 0.jpg, found 'a' in line 2 .* and 'b' in line 3"),
-        ("0,a,query\n0,a,", r"found 'query in a' in line 2 .* and 'a' in line 3"),
-        ("0,a,\n1,b,", r"a query and another image of one thing in .*labels.csv, found 2 queries"),
-        ("0,a,database\n1,a,database", r"a query and another image of one thing in .*, found no query$"),
-        ("0,a,\n1,a,", r"images of two things, or distractors, in .*labels.csv, found one thing"),
-    ],
-)
-def test_what_is_wrong_in_a_table_is_said(rows: str, message: str, tmp_path: Path) -> None:
-    save(*(tmp_path / "photos" / f"{number}.jpg" for number in range(2)))
-    (tmp_path / "labels.csv").write_text(f"file,group,role\n{rows}\n")
-    with pytest.raises(InputError, match=message):
-        read_own(str(tmp_path / "photos"), Labelling(labels=tmp_path / "labels.csv"))
 
 
 def test_copies_of_all_images_of_any_folder(tmp_path: Path) -> None:

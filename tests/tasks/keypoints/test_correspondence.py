@@ -41,11 +41,5 @@ def test_layers_are_matched_at_once_and_targets_are_shared():
 
 
 def test_refuses_wrong_input():
-    grid, points = torch.ones(2, 2, 3), torch.ones(1, 2)
-    for call, word in [
-        (lambda: sample_points(grid, points[0], 4), "expected points"),
-        (lambda: sample_points(grid, points, 0), "stride"),
-        (lambda: match(torch.ones(4, 3), grid, 8, (3.6, 0.0, 4.4, 8.0)), "no pixel"),
-    ]:
-        with pytest.raises(ValueError, match=word):
-            call()
+    with pytest.raises(ValueError, match="no pixel"):
+        match(torch.ones(4, 3), torch.ones(2, 2, 3), 8, (3.6, 0.0, 4.4, 8.0))

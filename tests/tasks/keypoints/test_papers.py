@@ -58,13 +58,6 @@ class TestAverages:
         none = np.zeros(0, np.int64)
         assert all(np.isnan(value) for value in pck_averages(none.astype(bool), none, ["a"]).values())
 
-    @pytest.mark.parametrize(("pair", "categories"), [([0], ["a"]), ([0, 1], ["a"]), ([0, -1], ["a"])])
-    def test_every_point_has_a_pair_and_every_pair_a_category(
-        self, pair: list[int], categories: list[str]
-    ) -> None:
-        with pytest.raises(ValueError, match="a category a pair"):
-            pck_averages(np.ones(2, bool), np.array(pair), categories)
-
 
 class TestGroups:
     def test_two_of_a_group_must_be_seen_in_the_target(self) -> None:

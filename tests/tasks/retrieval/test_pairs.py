@@ -188,15 +188,3 @@ def test_errors_of_pairs_are_those_of_leaving_out_each_thing(layout: str) -> Non
         slopes = np.nansum(slopes, axis=0)
         error = np.sqrt((slopes**2).sum()) / len(found.shown)
         assert error == pytest.approx(np.sqrt(46 * np.var(values)), rel=near)
-
-
-def test_shapes_and_values_are_checked() -> None:
-    vectors, shown = drawn(0)
-    every = np.ones(60, np.bool_)
-    with pytest.raises(ValueError, match="dim"):
-        retrieve(vectors[0], shown, every, every)
-    with pytest.raises(ValueError, match="of 60 images"):
-        retrieve(vectors, shown[:5], every, every)
-    vectors[0, 0] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        among_all(vectors, shown)

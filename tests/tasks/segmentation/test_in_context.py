@@ -92,18 +92,9 @@ class TestCells:
     def test_images_are_evenly_spaced(self, count, most, found):
         assert list(evenly_spaced(count, most)) == found
 
-    @pytest.mark.parametrize(
-        ("mask", "grid", "classes", "message"),
-        [
-            (np.zeros((2, 2), np.int64), (1, 1), 2, "uint8"),
-            (np.zeros((0, 2), np.uint8), (1, 1), 2, "uint8"),
-            (np.zeros((2, 2), np.uint8), (0, 1), 2, "one cell"),
-            (np.full((2, 2), 3, np.uint8), (1, 1), 3, "class 3"),
-        ],
-    )
-    def test_bad_input(self, mask, grid, classes, message):
-        with pytest.raises(ValueError, match=message):
-            cell_counts(mask, grid, classes)
+    def test_a_pixel_of_an_unknown_class(self):
+        with pytest.raises(ValueError, match="class 3"):
+            cell_counts(np.full((2, 2), 3, np.uint8), (1, 1), 3)
 
 
 class TestVote:

@@ -132,22 +132,3 @@ def test_the_same_labels_are_the_same_classes_by_every_way_in(
     assert [data.train.classes[label] for label in data.train.labels] == [cat, other, cat, other, cat, other]
     assert re.match(r"2 (images whose row has no class|of 8 items have no class)", data.coverage.notes[0])
     assert data.coverage.partial
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            'file,label\n0.png,a\n1.png,"b\n2.png,a\n3.png,b"\n',
-            r"quotation mark in line 3 of .*, found 'b\\n2",
-        ),
-        ('file,label\n0.png,a\n\n1.png,"b\n', "quotation mark in line 4 of"),
-        ('file,group,label\n0.png,"x,a\n1.png,"y",b\n', "quotation mark in line 2 of"),
-        ('label,text,file\na,"x\ny",0.png\na,"z,1.png\nb,y",2.png\n', "quotation mark in line 4 of"),
-    ],
-)
-def test_an_open_quotation_mark_is_named_by_its_line(text: str, words: str, tmp_path: Path) -> None:
-    (tmp_path / "0.png").write_bytes(png(0))
-    (tmp_path / "l.csv").write_text(text)
-    with pytest.raises(InputError, match=words):
-        read_folder(tmp_path, Labelling(tmp_path / "l.csv"))

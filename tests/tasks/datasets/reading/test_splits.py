@@ -5,7 +5,6 @@ import pytest
 from layerboard.tasks.datasets.classes import EVERY
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.reading.labels import Labelling
-from layerboard.zoo.errors import InputError
 from tests.tasks.datasets.test_folder import labelled, pictures
 
 CLASSES = ("cat", "dog", "eel")
@@ -60,41 +59,6 @@ def test_of_three_splits_the_last_is_left_out(tmp_path: Path) -> None:
     assert all(key.startswith("x/development/") for key in data.val.keys)
     assert "9 images of further splits left out" in data.coverage.notes
     assert "x/development is dev, x/testing is test, x/training is train" in data.coverage.remarks
-
-
-@pytest.mark.parametrize(
-    ("folders", "named"),
-    [
-        (("siteA", "siteB"), "siteA and siteB"),
-        (("siteA", "siteB", "siteC"), "siteA and siteB"),
-        (("all/siteA", "all/siteB"), "siteA and siteB"),
-        (("train/siteA", "train/siteB"), "siteA and siteB"),
-        (("val", "test"), "test and val"),
-        (("fold1", "fold2", "fold3"), "fold1 and fold2"),
-        (("images/train", "masks/train"), "images and masks"),
-        (("set/train", "set/val", "more/on"), "train and val"),
-    ],
-)
-def test_other_folders_of_the_same_classes_are_refused(
-    tmp_path: Path, folders: tuple[str, ...], named: str
-) -> None:
-    root = classes_below(tmp_path, *folders)
-    if "more/on" in folders:
-        for name in CLASSES:
-            (root / "more" / "on" / name).rename(root / "more" / f"other {name}")
-    with pytest.raises(InputError, match=rf"of different class names in .*, found {named}, which both hold "):
-        read_folder(root)
-
-
-def test_splits_below_classes_are_refused(tmp_path: Path) -> None:
-    classes_below(tmp_path, *CLASSES, classes=("train", "test"))
-    with pytest.raises(InputError, match=r"found cat and dog, which both hold test, train; rename"):
-        read_folder(tmp_path)
-
-
-def test_a_split_that_is_there_twice_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"each split once in .*, found train and trainval; rename one"):
-        read_folder(classes_below(tmp_path, "train", "trainval", "test"))
 
 
 def test_nested_classes_stay_classes(tmp_path: Path) -> None:
