@@ -13,12 +13,12 @@ from layerboard.tasks.datasets.classes import Classification, LabelledSample
 from layerboard.tasks.datasets.hub_spec import HubSpec, parse_hub_spec
 from layerboard.tasks.datasets.integrity import explaining, mismatch, require
 from layerboard.tasks.datasets.reading.door import class_names, label_text
+from layerboard.tasks.datasets.reading.splits import QUERY_SPLITS
 from layerboard.zoo.errors import UnreadableImageError, counted, some
 from layerboard.zoo.online import hub_answers, offline_unless
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding, open_file
 
-QUERY_SPLITS = ("validation", "test", "val")  # names of the split of queries, in order of preference
 Table = Any  # a ``datasets.Dataset``; the library has no types of its own
 
 

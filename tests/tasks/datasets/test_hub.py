@@ -44,13 +44,15 @@ def save(path: Path, **splits: datasets.Dataset) -> str:
     return f"hf:{path}"
 
 
-def test_splits_and_labels(tmp_path: Path) -> None:
-    spec = save(tmp_path / "set", train=table([0, 1, 0, 1]), validation=table([1, 0]), test=table([0]))
+@pytest.mark.parametrize("split", ["validation", "val", "dev"])  # before test, as in folders
+def test_splits_and_labels(split: str, tmp_path: Path) -> None:
+    asked = {split: table([1, 0]), "test": table([0])}
+    spec = save(tmp_path / "set", train=table([0, 1, 0, 1]), **asked)
     dataset = read_hub_dataset(spec)
     assert dataset.name == spec
     assert dataset.train.classes == ("ant", "zebra")
     assert dataset.train.labels.tolist() == [1, 0, 1, 0]
-    assert keys(dataset.val.samples) == ["validation/000000000", "validation/000000001"]
+    assert keys(dataset.val.samples) == [f"{split}/000000000", f"{split}/000000001"]
     assert str(dataset.coverage) == "2 classes, 4 train images, 2 val images"
     image = dataset.val.samples[0].open()
     assert (image.mode, image.size) == ("RGB", (20, 16))
