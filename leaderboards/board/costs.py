@@ -91,14 +91,6 @@ def _view_sizes(costs: pd.DataFrame) -> "pd.Series[str]":
     return sizes.where(sizes.str.match(r"\d+ x \d+"), "")
 
 
-def image_bytes(row: pd.Series) -> float:
-    """Bytes of all vectors of an image, one or one a patch token; NaN if the number of tokens is unknown.
-
-    The row has the fields ``bytes`` (of a vector), ``pooling`` and ``tokens``.
-    """
-    return float(row["bytes"] * (row["tokens"] if row["pooling"] == "grid" else 1))
-
-
 def bytes_of(compressed: pd.DataFrame) -> dict[Vector, float]:
     """Bytes of the compressed vectors of a board's records, and of the same in float32."""
     packed, whole = (compressed[compressed["metric"] == metric] for metric in BYTES)
