@@ -240,22 +240,22 @@ def recommended(request: RecommendRequest) -> Advice:
         headings = f"all of {headings}; `layerboard show` has the best of each"
     texts = (explain(each, answers, lost, short=short) for each in choices)
     numbered = enumerate(zip(choices, texts, strict=True), start=1)
-    fronts = {answer.column.heading: pareto_choices(answer) for answer in answers}
+    fronts = [pareto_choices(answer) for answer in answers]
     return Advice(
         title=f"recommended for {headings}",
         frame=recommended_frame(choices, [explain(each, answers, lost) for each in choices]),
-        table=recommended_table(choices),
+        table=recommended_table(choices, answers),
         notes=(*(f"{rank}. {each.backbone}: {text}." for rank, (each, text) in numbered), *caveats),
         parts=tuple(
             Result(
-                title=f"Pareto front, score against time, {heading}",
+                title=f"Pareto front, score against time, {answer.column.heading}",
                 frame=recommended_frame(front),
-                table=recommended_table(front),
+                table=recommended_table(front, [answer]),
             )
-            for heading, front in fronts.items()
+            for answer, front in zip(answers, fronts, strict=True)
             if front and request.details
         ),
-        pareto=recommended_frame([*chain.from_iterable(fronts.values())]),
+        pareto=recommended_frame([*chain.from_iterable(fronts)]),
         code=tuple(code_of(each, read_local_names(request.output)) for each in choices),
         choices=choices,
         answers=tuple(answers),

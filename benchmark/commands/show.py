@@ -240,7 +240,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
     costs = costs[(costs["dataset"] == device) & costs["value"].notna()]
     if answers:
         title, frame = f"suite {board.suite}", answer_frame(answers)
-        table = answer_table(answers, board.labels)
+        table = answer_table(answers)
         costs = costs[costs["backbone"].isin(frame["backbone"])]
     elif len(costs) and (not tasks or COST in tasks):
         frame = costs[costs["layer"] == -1].pivot_table("value", "backbone", "metric").reset_index()

@@ -29,7 +29,6 @@ class Answer:
 
     column: Column
     best: Candidate  # with the highest score; of equal ones the first of `candidates_of`
-    held_out: float  # score of its backbone with the layer chosen on held-out data; NaN without a split
     rivals: tuple[str, ...]  # other backbones that are not shown to be worse than the best
     untested: tuple[str, ...]  # backbones that could not be compared with the best
     layers: tuple[int, ...]  # further blocks of the same vectors that are not shown to be worse
@@ -37,6 +36,23 @@ class Answer:
     baselines: tuple[str, ...]  # labels of baselines that are not shown to be worse: the test cannot rank
     device: str  # whose times are told; "" without any
     rows: pd.DataFrame  # the candidates to choose from, the highest first: all, or those that limits leave
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The names of the column's backbones in tables, by name."""
+        return {backbone.name: backbone.label for backbone in self.column.backbones}
+
+    @property
+    def held_out(self) -> float:
+        """The score of the best backbone with the layer chosen on held-out data; NaN if that is not known.
+
+        It is not known without a split, and if limits leave out a layer that halves of the data chose: without
+        it another choice would have been made.
+        """
+        name, rows = self.best.backbone, self.rows
+        choice, left = self.column.held_out.get(name), {*rows.loc[rows["backbone"] == name, "layer"]}
+        known = choice and not self.best.transform and left >= {layer for layer, _ in choice.shares}
+        return choice.score if choice and known else nan
 
     @property
     def compared(self) -> int:
@@ -89,11 +105,9 @@ def _answer(column: Column, bounds: Bounds, rows: pd.DataFrame, device: str) -> 
     own = rows[(rows["backbone"] == best.backbone) & (rows["transform"] == best.transform)]
     good = own[(own["pooling"] == best.pooling) & (own["maybe"] | (own["value"] == best.value))]
     other = own[(own["pooling"] != best.pooling) & own["maybe"]]
-    choice = column.held_out.get(best.backbone)
     return Answer(
         column=column,
         best=best,
-        held_out=nan if choice is None else choice.score,
         rivals=tuple(name for name in others if name in bounds.highest | bounds.maybe),
         untested=tuple(name for name in others if name in bounds.untested),
         layers=tuple(sorted({*good["layer"].astype(int)} - {best.layer})),

@@ -129,7 +129,9 @@ def least_loss(answers: Sequence[Answer]) -> Choice | None:
     """
     tops = {answer.column: _by_layer(answer.rows.drop_duplicates("backbone")) for answer in answers}
     if len(answers) == 1:
-        tops = {column: dict([*own.items()][:1]) for column, own in tops.items()}
+        return Choice(
+            {answers[0].column: Candidate.of_row(answers[0].rows.iloc[0].to_dict())}, compromise=True
+        )
     choices = [
         Choice({column: next(iter(own[name].values())) for column, own in tops.items()}, compromise=True)
         for name in sorted(set.intersection(*map(set, tops.values())))
@@ -253,8 +255,11 @@ def pareto_choices(answer: Answer) -> list[Choice]:
     return [Choice({answer.column: Candidate.of_row(row)}) for row in rows]
 
 
-def recommended_table(choices: Sequence[Choice]) -> pd.DataFrame:
+def recommended_table(choices: Sequence[Choice], answers: Sequence[Answer]) -> pd.DataFrame:
     """One row per choice and column as text: the columns of `candidate_table`, and ``other layers``."""
-    table = candidate_table(pair for choice in choices for pair in choice.candidates.items())
-    others = [", ".join(map(str, choice.others)) for choice in choices for _ in choice.candidates]
+    pairs = [
+        (answer, choice) for choice in choices for answer in answers if answer.column in choice.candidates
+    ]
+    table = candidate_table((answer, choice.candidates[answer.column]) for answer, choice in pairs)
+    others = [", ".join(map(str, choice.others)) for _, choice in pairs]
     return table.assign(**{"other layers": others}) if any(others) else table

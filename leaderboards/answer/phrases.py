@@ -18,13 +18,10 @@ from layerboard.leaderboards.blocks.display import (
     ranges_text,
     score_text,
 )
-from layerboard.leaderboards.board.column import Column
 from layerboard.zoo.errors import some
 
 NOT_WORSE = "not shown to be worse"
 MOST_NAMED = 3  # backbones named in a clause; of more than that, only the number is given
-
-Labels = Mapping[str, str]  # of backbones, by name
 
 
 # clauses on one candidate
@@ -114,13 +111,13 @@ def cannot_rank(answer: Answer) -> str:
     return f"{which} {NOT_WORSE} than the best: this test cannot rank"
 
 
-def lead(answer: Answer, labels: Labels) -> str:
+def lead(answer: Answer) -> str:
     """How the best stands to baselines and to other backbones."""
     others = len(answer.column.best) - 1
     if answer.baselines:
         return cannot_rank(answer)
     if answer.rivals:
-        return f"{NOT_WORSE}: {some((labels[name] for name in answer.rivals), MOST_NAMED)}"
+        return f"{NOT_WORSE}: {some((answer.labels[name] for name in answer.rivals), MOST_NAMED)}"
     if not others:
         return "the only backbone with a score here"
     if answer.compared == others:
@@ -134,9 +131,9 @@ def further_layers(answer: Answer) -> list[str]:
     return own + [f"layer {ranges_text([*each])} {pooling}" for pooling, each in answer.elsewhere.items()]
 
 
-def untested_text(answer: Answer, labels: Labels) -> str:
+def untested_text(answer: Answer) -> str:
     """Which backbones were not compared with the best, and why; "" if all were."""
-    names = some(labels.get(name, name) for name in answer.untested)
+    names = some(answer.labels[name] for name in answer.untested)
     return f"not compared with {names}, without per-item scores of the same images" if names else ""
 
 
@@ -145,13 +142,13 @@ def held_out_text(answer: Answer) -> str:
     return f"held out: {fixed(answer.held_out, 1)} % ({HELD_OUT})" if answer.held_out >= 0 else ""
 
 
-def details(answer: Answer, labels: Labels) -> list[str]:
+def details(answer: Answer) -> list[str]:
     """Everything that a card tells below its answer."""
-    every = ", ".join(labels[name] for name in answer.rivals)
+    every = ", ".join(answer.labels[name] for name in answer.rivals)
     clauses = [
         f"features: {pooling_name(answer.best.pooling)}",
         f"{NOT_WORSE}: {every}" if len(answer.rivals) > MOST_NAMED or (answer.baselines and every) else "",
-        untested_text(answer, labels),
+        untested_text(answer),
         *(f"its {text} {NOT_WORSE}" for text in further_layers(answer)),
         held_out_text(answer),
         answer.best.thresholds,
@@ -190,18 +187,6 @@ def _held_out(answers: Sequence[Answer]) -> Iterator[str]:
         yield f"Held out: layers are chosen on half of the test data and scored on the rest ({HELD_OUT})."
 
 
-def _held_out_score(answers: Sequence[Answer]) -> Iterator[str]:
-    """The held-out score of each best backbone of which all layers are left that halves of the data chose.
-
-    Without one of these another choice would have been made.
-    """
-    for answer in answers:
-        name, rows = answer.best.backbone, answer.rows
-        choice, left = answer.column.held_out.get(name), {*rows.loc[rows["backbone"] == name, "layer"]}
-        if choice and left >= {layer for layer, _ in choice.shares} and not answer.best.transform:
-            yield f"{answer.column.heading}, the best layer of {name}, {held_out_text(answer)}."
-
-
 def _milliseconds(answers: Sequence[Answer]) -> Iterator[str]:
     timed = [answer for answer in answers if answer.rows["ms"].notna().any()]
     if devices := " and ".join(sorted({answer.device for answer in timed})):
@@ -229,9 +214,9 @@ NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
     "not worse": _not_worse,
     "loss": _loss,
     "held out": _held_out,
-    "held-out score": _held_out_score,
+    "held-out score": _by_task(held_out_text),
     "ms": _milliseconds,
-    "untested": _by_task(lambda answer: untested_text(answer, {})),
+    "untested": _by_task(untested_text),
     "thresholds": _thresholds,
     "partial": _partial,
 }
@@ -246,15 +231,18 @@ def notes(answers: Sequence[Answer], facts: Sequence[str] = SHOWN) -> tuple[str,
 # tables
 
 
-CELLS: Mapping[str, Callable[[Column, Candidate], str]] = {
-    "task": lambda column, _: column.heading,
+CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
+    "task": lambda answer, _: answer.column.heading,
+    "best backbone": lambda answer, each: answer.labels[each.backbone],
     "backbone": lambda _, each: each.backbone,
     "layer": lambda _, each: f"{each.layer}/{each.depth}",
     "vectors": lambda _, each: each.pooling,
     "score": lambda _, each: scored_text(each),
     "loses at most": lambda _, each: fixed(each.loss, 1),
+    "held out": lambda answer, _: score_text(answer.held_out),
     "ms": lambda _, each: time_text(each),
     "at, px": lambda _, each: each.timed_at,
+    NOT_WORSE: lambda answer, _: "; ".join(_others(answer)),
     "weights": lambda _, each: weights_text(each),
     "dim": lambda _, each: fixed(each.dim, 0),
     "compression": lambda _, each: each.transform,
@@ -262,32 +250,28 @@ CELLS: Mapping[str, Callable[[Column, Candidate], str]] = {
     "an image": lambda _, each: bytes_text(each.image_bytes),
     "licence": lambda _, each: each.licence,
 }
+OF_BEST = ("best backbone", "held out", NOT_WORSE)  # cells of the best alone
+OF_COST = ("weights", "dim", "compression", "a vector", "an image", "licence")  # cells that help to choose
 
 
-def candidate_table(candidates: Iterable[tuple[Column, Candidate]]) -> pd.DataFrame:
-    """One row per candidate of a column, as text: `CELLS`; empty columns are left out."""
-    rows = [{name: cell(*pair) for name, cell in CELLS.items()} for pair in candidates]
-    return _filled(pd.DataFrame(rows, columns=[*CELLS]))
+def answer_table(answers: Sequence[Answer]) -> pd.DataFrame:
+    """One row per answer, on its best, as text; empty columns are left out."""
+    cells = [name for name in CELLS if name not in ("backbone", *OF_COST)]
+    return candidate_table([(answer, answer.best) for answer in answers], cells)
 
 
-def answer_table(answers: Sequence[Answer], labels: Labels) -> pd.DataFrame:
-    """One row per column of the leaderboard, as text; empty columns are left out."""
-    rows = []
-    for answer in answers:
-        cells = {name: cell(answer.column, answer.best) for name, cell in CELLS.items()}
-        best = {name: cells[name] for name in ("layer", "vectors", "score", "loses at most")}
-        row = {"task": cells["task"], "best backbone": labels[answer.best.backbone], **best}
-        row |= {"held out": score_text(answer.held_out)} | {name: cells[name] for name in ("ms", "at, px")}
-        rows.append(row | {NOT_WORSE: "; ".join(_others(answer, labels))})
-    return _filled(pd.DataFrame(rows))
-
-
-def _filled(table: pd.DataFrame) -> pd.DataFrame:
+def candidate_table(
+    candidates: Iterable[tuple[Answer, Candidate]], cells: Iterable[str] = CELLS.keys() - {*OF_BEST}
+) -> pd.DataFrame:
+    """One row per candidate, as text: some of `CELLS`; empty columns are left out."""
+    names = [name for name in CELLS if name in {*cells}]
+    rows = [{name: CELLS[name](*pair) for name in names} for pair in candidates]
+    table = pd.DataFrame(rows, columns=names)
     return table.loc[:, [(table[name] != "").any() for name in table]]
 
 
-def _others(answer: Answer, labels: Labels) -> list[str]:
-    names = [labels[name] for name in answer.rivals]
+def _others(answer: Answer) -> list[str]:
+    names = [answer.labels[name] for name in answer.rivals]
     if len(names) > MOST_NAMED:
         names = [f"{len(names)} of {answer.compared} others"]
     missing = [f"{len(answer.untested)} not compared"] if answer.untested else []

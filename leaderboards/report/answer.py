@@ -17,18 +17,18 @@ from layerboard.leaderboards.report.templates.environment import filled
 
 def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
     """One sentence for all columns that have a score, caveats below it, and a card for each column."""
-    several, labels = Counter(answer.column.task for answer in answers), report.board.labels
+    several = Counter(answer.column.task for answer in answers)
     caveats, cards = [*report.board.warnings], []
     for answer in answers:
         column, best, task = answer.column, answer.best, task_display(answer.column.task)
         title = task.title if several[column.task] == 1 else f"{task.title}: {column.heading}"
-        label, score = labels[best.backbone], fixed(best.value, 1)
+        label, score = answer.labels[best.backbone], fixed(best.value, 1)
         lost = f"{loss(answer, best)} (95 %)" if best.loss > 0 else ""
         source = f"scored by {column.heading} on {plain_name(column.dataset_name)}"
         card = {"title": title, "asks": task.asks, "best": best, "score": score, "backbone": label}
         card |= {"interval": scored_text(best).removeprefix(score), "anchor": report.looks[label]["anchor"]}
-        card |= {"sure": "; ".join(filter(None, [lost, lead(answer, labels)]))}
-        card |= {"baselines": _baselines(answer, report), "facts": [source, *details(answer, labels)]}
+        card |= {"sure": "; ".join(filter(None, [lost, lead(answer)]))}
+        card |= {"baselines": _baselines(answer, report), "facts": [source, *details(answer)]}
         cards.append(card)
         caveats += [f"{title}: {cannot_rank(answer)}."] if answer.baselines else []
     verdict = [_verdict(answers, report), *(Text((text,)) for text in caveats), *report.disturbed]

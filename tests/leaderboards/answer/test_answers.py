@@ -99,7 +99,7 @@ def test_times_that_other_work_disturbed_are_called_so(three: pd.DataFrame) -> N
     for backbone in ("mini-clip", "mini-dino"):
         waited = frame([cost(backbone, -1, 50.0, metric="waiting")])
         found = answers_of(Board.of(pd.concat([three, waited])))
-        (row,) = answer_table(found, {"mini-dino": "mini-dino"}).to_dict("records")
+        (row,) = answer_table(found).to_dict("records")
         said[backbone] = (found[0].best.disturbed, row["ms"])
     assert said == {"mini-clip": (False, "2.04"), "mini-dino": (True, "2.04 (disturbed)")}
 
@@ -110,9 +110,9 @@ def test_a_floor_and_analyses_alone_answer_nothing() -> None:
 
 def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
     found = answers_of(Board.of(three, items=tmp_path))
-    (row,) = answer_table(found, {"mini-dino": "DINO!", "mini-clip": "mini-clip"}).to_dict("records")
+    (row,) = answer_table(found).to_dict("records")
     assert next(iter(row)) == "task"
-    for cell in ("knn top-1", "DINO!", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.04", "mini-clip; layer 1"):
+    for cell in ("knn top-1", "mini-dino", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.04", "mini-clip; layer 1"):
         assert cell in row.values()
     assert row["loses at most"] == f"{found[0].best.loss:.1f}"
     assert [note.split(":")[0] for note in notes(found)] == [
@@ -123,7 +123,7 @@ def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
 
 def test_the_table_leaves_out_what_is_not_known() -> None:
     found = answers_of(Board.of(frame(layers([10.0, 20.0], final=15.0))))
-    table = answer_table(found, {"mini-dino": "mini-dino"})
+    table = answer_table(found)
     assert [*table] == ["task", "best backbone", "layer", "vectors", "score"]
     assert notes(found) == ()
 
@@ -151,7 +151,7 @@ def test_analyses_that_a_backbone_has_nothing_of_are_said_together() -> None:
 def test_the_best_pooling_is_the_answer() -> None:
     better = unsure(layers([30.0, 5.0], pooling="mean", primary=False), half=2.0, chosen={1: 1.0}, loss=0.5)
     found = answers_of(Board.of(frame(layers([10.0, 20.0]), better, floor([3.0]))))
-    (row,) = answer_table(found, {"mini-dino": "mini-dino"}).to_dict("records")
+    (row,) = answer_table(found).to_dict("records")
     assert (row["vectors"], row["layer"], row["score"], row["held out"]) == (
         "mean",
         "1/2",
@@ -176,8 +176,7 @@ def test_many_rivals_are_counted(tmp_path: Path) -> None:
     found = answers_of(
         Board.of(frame(scored(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups), items=tmp_path)
     )
-    labels = {name: name for name in ("mini-dino", *names)}
-    (others,) = answer_table(found, labels)["not shown to be worse"]
+    (others,) = answer_table(found)["not shown to be worse"]
     assert "5 of 5 others" in others
 
 

@@ -39,7 +39,7 @@ def candidates(*rows: tuple[str, int, float, float], **facts: object) -> pd.Data
 
 def answered(rows: pd.DataFrame, column: Column = KNN, **facts: object) -> Answer:
     """The answer of candidates, the highest first, of which limits leave out none."""
-    usual = {"held_out": NAN, "elsewhere": {}, "device": ""} | facts
+    usual = {"elsewhere": {}, "device": ""} | facts
     usual |= dict.fromkeys({"rivals", "untested", "layers", "baselines"} - facts.keys(), ())
     best = Candidate.of_row(rows.iloc[0].to_dict())
     return Answer(column=column, best=best, rows=rows, **usual)  # type: ignore[arg-type]

@@ -26,7 +26,7 @@ def reasons(*answers: Answer, short: bool = False) -> list[str]:
 
 
 def rows(answers: Sequence[Answer]) -> list[dict[str, object]]:
-    return recommended_table(safe_choices(answers, 50)).to_dict("records")  # type: ignore[return-value]
+    return recommended_table(safe_choices(answers, 50), answers).to_dict("records")  # type: ignore[return-value]
 
 
 def test_the_reason_names_the_best_and_what_is_lost_and_saved() -> None:
@@ -133,9 +133,10 @@ def test_only_what_was_compared_is_shown_to_be_the_best() -> None:
 
 
 def test_the_front_says_what_each_layer_loses() -> None:
-    front = pareto_choices(shown(("b", 1, 20, 1), ("a", 8, 60, 8), ("a", 9, 61, 9)))
-    assert recommended_table(front)["score"].tolist() == ["20.0 ± 1.0", "60.0 ± 1.0", "61.0 ± 1.0"]
-    assert recommended_table(front)["loses at most"].tolist() == ["41.0", "1.0", "0.0"]
+    answer = shown(("b", 1, 20, 1), ("a", 8, 60, 8), ("a", 9, 61, 9))
+    front, table = pareto_choices(answer), recommended_table(pareto_choices(answer), [answer])
+    assert table["score"].tolist() == ["20.0 ± 1.0", "60.0 ± 1.0", "61.0 ± 1.0"]
+    assert table["loses at most"].tolist() == ["41.0", "1.0", "0.0"]
     assert recommended_frame(front)["loss"].tolist() == [41, 1, 0]
     assert [*recommended_frame(front)] == [*recommended_frame([])] == PARETO
 
