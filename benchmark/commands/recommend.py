@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import chain
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -215,12 +216,17 @@ def recommended(request: RecommendRequest) -> Advice:
     compressed = None if request.max_bytes is None else board.compressed
     every = answers_of(board, known_facts(), columns=columns, device=device, compressed=compressed)
     offered = [answer.only(names) for answer in every]
-    command = _measuring(offered, request.output)
+    candidates = [each for answer in offered for each in answer.candidates]
+    command = _measuring(candidates, request.output)
     of_tasks = own.only(own.records[own.records["task"].isin([column.task for column in columns])])
     reasons = unscored(of_tasks)
-    if command and request.max_ms is not None and all(each.rows["ms"].isna().all() for each in offered):
+    if (
+        command
+        and request.max_ms is not None
+        and not any(each.ms >= 0 for answer in offered for each in answer.candidates)
+    ):
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
-    answers, left_out = _limited([answer for answer in offered if len(answer.rows)], request)
+    answers, left_out = _limited([answer for answer in offered if answer.candidates], request)
     if not answers:
         raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
     choices, lost = choose(answers, request.max_loss), request.max_loss
@@ -231,7 +237,7 @@ def recommended(request: RecommendRequest) -> Advice:
         *of_tasks.warnings,
         *_caveats(answers, choices[0], lost, short=short),
         *reasons,
-        *_limit_notes(offered, request, compressed),
+        *_limit_notes(candidates, request, compressed),
         *_cost_notes(own, device, command),
         *left_out,
     )
@@ -275,11 +281,12 @@ def _limited(answers: "Sequence[Answer]", request: RecommendRequest) -> "tuple[l
     ceilings = {name: getattr(request, f"max_{name}") for name in ("ms", "dim", "parameters", "bytes")}
     limited, left_out = [], list[str]()
     for answer in answers:
-        rows, reasons = apply_limits(answer.rows, ceilings, commercial=request.licence == "commercial")
+        commercial = request.licence == "commercial"
+        left, reasons = apply_limits(answer.candidates, ceilings, commercial=commercial)
         heading = answer.column.heading
-        if rows.empty:
+        if not left:
             raise InputError(f"nothing is within the limits for {heading}: {'; '.join(reasons)}")
-        limited.append(replace(answer, rows=rows))
+        limited.append(replace(answer, candidates=left))
         left_out += [f"{f'{heading}: ' * (len(answers) > 1)}{reason}." for reason in reasons]
     return limited, left_out
 
@@ -299,17 +306,15 @@ def _caveats(answers: "Sequence[Answer]", first: "Choice", max_loss: float, *, s
 
 
 def _limit_notes(
-    offered: "Sequence[Answer]", request: RecommendRequest, compressed: "pd.DataFrame | None"
+    candidates: "Sequence[Candidate]", request: RecommendRequest, compressed: "pd.DataFrame | None"
 ) -> Iterator[str]:
     """Sentences on limits that cannot be applied to every candidate, and on licences."""
     from layerboard.leaderboards.answer.candidates import MOST_NAMED, exempt
     from layerboard.leaderboards.findings.facts import NOTE
 
-    if request.max_ms is not None:
-        rows = [each.rows[exempt(each.rows, request.max_ms)] for each in offered]
-        if names := sorted({str(name) for part in rows for name in part["backbone"]}):
-            limit, of_some = f"--max-ms {request.max_ms:g}", some(names, MOST_NAMED)
-            yield f"{limit} is not applied to times that other work disturbed, of {of_some}."
+    if (most := request.max_ms) is not None and any(exempt(each, most) for each in candidates):
+        names = some(sorted({each.backbone for each in candidates if exempt(each, most)}), MOST_NAMED)
+        yield f"--max-ms {most:g} is not applied to times that other work disturbed, of {names}."
     if compressed is not None and compressed.empty:
         yield "No compressed vectors were scored; `run --compress pca:64+int8` scores some."
     if request.licence == "commercial":
@@ -341,11 +346,10 @@ def _columns(board: "Board", names: Collection[str], tasks: Sequence[str]) -> "t
     return tuple(column for column in columns if not tasks or column.task in tasks)
 
 
-def _measuring(offered: "Sequence[Answer]", output: Path) -> str:
+def _measuring(candidates: "Sequence[Candidate]", output: Path) -> str:
     """The command that measures missing costs; "" if none is missing."""
-    untimed = (each.rows.loc[each.rows["ms"].isna(), "backbone"] for each in offered)
-    names = sorted({str(name) for part in untimed for name in part})
-    names = [as_path(name, read_local_names(output)) for name in names]
+    untimed = sorted({each.backbone for each in candidates if isnan(each.ms)})
+    names = [as_path(name, read_local_names(output)) for name in untimed]
     words = ["--tasks", "cost", "--backbones", *names, "-o", str(output)]
     return f"layerboard run {shlex.join(words)}" if names else ""
 

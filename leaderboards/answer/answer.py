@@ -35,7 +35,7 @@ class Answer:
     elsewhere: Mapping[str, tuple[int, ...]]  # its blocks in other poolings that are not, by pooling
     baselines: tuple[str, ...]  # labels of baselines that are not shown to be worse: the test cannot rank
     device: str  # whose times are told; "" without any
-    rows: pd.DataFrame  # the candidates to choose from, the highest first: all, or those that limits leave
+    candidates: tuple[Candidate, ...]  # to choose from, the highest first: all, or those that limits leave
 
     @property
     def labels(self) -> dict[str, str]:
@@ -46,11 +46,11 @@ class Answer:
     def held_out(self) -> float:
         """The score of the best backbone with the layer chosen on held-out data; NaN if that is not known.
 
-        It is not known without a split, and if limits leave out a layer that halves of the data chose: without
-        it another choice would have been made.
+        It is not known without a split, and if limits leave out a layer that halves of the data chose:
+        without it another choice would have been made.
         """
-        name, rows = self.best.backbone, self.rows
-        choice, left = self.column.held_out.get(name), {*rows.loc[rows["backbone"] == name, "layer"]}
+        choice = self.column.held_out.get(self.best.backbone)
+        left = {each.layer for each in self.candidates if each.backbone == self.best.backbone}
         known = choice and not self.best.transform and left >= {layer for layer, _ in choice.shares}
         return choice.score if choice and known else nan
 
@@ -62,11 +62,12 @@ class Answer:
     @property
     def lowered(self) -> bool:
         """Whether limits left out the candidate with the highest score."""
-        return bool(self.rows["difference"].iloc[0] < 0)
+        return self.candidates[0].difference < 0
 
     def only(self, names: Iterable[str]) -> "Answer":
         """The answer with some backbones to choose from; what is known of the best stays."""
-        return replace(self, rows=self.rows[self.rows["backbone"].isin([*names])])
+        chosen = {*names}
+        return replace(self, candidates=tuple(each for each in self.candidates if each.backbone in chosen))
 
 
 def answers_of(
@@ -92,32 +93,32 @@ def answers_of(
             if compressed is not None:
                 every = pd.concat([column.family, compressed_of(column, compressed)], ignore_index=True)
                 bounds = bounds_of(column, every, board.items)
-            rows = candidates_of(column, bounds.rows, times, facts or {}, compressed)
-            answer = _answer(column, bounds, rows, device or "")
+            own = candidates_of(column, bounds.rows, times, facts or {}, compressed)
+            answer = _answer(column, bounds, own, device or "")
             answers.append(replace(answer, baselines=equal_baselines(column, board.items)))
     return tuple(answers)
 
 
-def _answer(column: Column, bounds: Bounds, rows: pd.DataFrame, device: str) -> Answer:
+def _answer(column: Column, bounds: Bounds, candidates: tuple[Candidate, ...], device: str) -> Answer:
     """The answer of one column but for baselines; a backbone with the same score as the best is not worse."""
-    best = Candidate.of_row(rows.iloc[0].to_dict())
+    best, *_ = candidates
     others = [str(name) for name in column.best["backbone"] if name != best.backbone]
-    own = rows[(rows["backbone"] == best.backbone) & (rows["transform"] == best.transform)]
-    good = own[(own["pooling"] == best.pooling) & (own["maybe"] | (own["value"] == best.value))]
-    other = own[(own["pooling"] != best.pooling) & own["maybe"]]
+    good: dict[str, set[int]] = {}
+    for each in candidates:
+        equal = each.pooling == best.pooling and each.value == best.value
+        if (each.backbone, each.transform) == (best.backbone, best.transform) and (each.maybe or equal):
+            good.setdefault(each.pooling, set()).add(each.layer)
+    layers = tuple(sorted(good.pop(best.pooling) - {best.layer}))
     return Answer(
         column=column,
         best=best,
         rivals=tuple(name for name in others if name in bounds.highest | bounds.maybe),
         untested=tuple(name for name in others if name in bounds.untested),
-        layers=tuple(sorted({*good["layer"].astype(int)} - {best.layer})),
-        elsewhere={
-            str(pooling): tuple(sorted(part["layer"].astype(int)))
-            for pooling, part in other.groupby("pooling")
-        },
+        layers=layers,
+        elsewhere={pooling: tuple(sorted(good[pooling])) for pooling in sorted(good)},
         baselines=(),
         device=device,
-        rows=rows,
+        candidates=candidates,
     )
 
 

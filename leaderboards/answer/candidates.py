@@ -1,14 +1,14 @@
 """Candidates for a column: every scored layer with its loss, costs and licence, and limits on these."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import nan
+from functools import partial
+from math import inf, isnan, nan
 from typing import Any
 
 import pandas as pd
 
-from layerboard.leaderboards.answer.thresholds import threshold_text
-from layerboard.leaderboards.blocks.display import pooling_rank
+from layerboard.leaderboards.blocks.display import cosine_text, pooling_rank, score_text, task_display
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import VECTOR, bytes_of, with_costs
 from layerboard.leaderboards.board.frames import candidates, is_floor
@@ -17,6 +17,9 @@ from layerboard.tasks.framework.transforms import FLOAT32
 from layerboard.zoo.errors import some
 from layerboard.zoo.spec import entry_name
 
+PLACE = ("backbone", "layer", "tap", "pooling", "transform")  # fields that identify the vectors of a record
+COSINE, RECALL = "cosine at precision ", "recall at precision "  # metrics, followed by the precision
+NO_THRESHOLD = "not known for this layer"
 MOST_NAMED = 5  # maximum number of backbones named in a sentence
 
 
@@ -50,11 +53,6 @@ class Candidate:
     revision: str  # commit of its repository or digest of its local weights
     thresholds: str  # of its cosines, in words; "" for tasks without any
 
-    @classmethod
-    def of_row(cls, row: Mapping[Hashable, Any]) -> "Candidate":
-        """The candidate of a row of the frame of `candidates_of`."""
-        return cls(**{name: row[name] for name in CANDIDATE})
-
     @property
     def image_bytes(self) -> float:
         """Bytes of all vectors of an image: one, or one a patch token."""
@@ -70,8 +68,8 @@ def candidates_of(
     costs: pd.DataFrame,
     facts: Mapping[str, Facts],
     compressed: pd.DataFrame | None = None,
-) -> pd.DataFrame:
-    """The candidates of a column, the highest first: a frame with the columns `CANDIDATE`.
+) -> tuple[Candidate, ...]:
+    """The candidates of a column, the highest first.
 
     ``bounded`` are the `Bounds.rows` of the column. Of equal scores the first backbone in table order comes
     first, then the usual pooling, then the lower layer. Times are those at the view size of the task, by
@@ -103,7 +101,9 @@ def candidates_of(
         parameters=rows["parameters"].fillna(shares),
     )
     vectors = zip(*(rows[name].tolist() for name in (*VECTOR, "dim")), strict=True)
-    return rows.assign(bytes=[sizes.get((*key,), FLOAT32 * dim) for *key, dim in vectors])[CANDIDATE]
+    rows = rows.assign(bytes=[sizes.get((*key,), FLOAT32 * dim) for *key, dim in vectors])
+    values = (rows[name].tolist() for name in CANDIDATE)
+    return tuple(Candidate(**dict(zip(CANDIDATE, row, strict=True))) for row in zip(*values, strict=True))
 
 
 def compressed_of(column: Column, compressed: pd.DataFrame) -> pd.DataFrame:
@@ -112,43 +112,71 @@ def compressed_of(column: Column, compressed: pd.DataFrame) -> pd.DataFrame:
     return candidates(rows[(rows["metric"] == column.metric) & ~is_floor(rows)])
 
 
-def exempt(rows: pd.DataFrame, max_ms: float) -> "pd.Series[bool]":
-    """Candidates that a limit of time would leave out, but whose times other work disturbed."""
-    return ~(rows["ms"] <= max_ms) & rows["disturbed"].eq(other=True)
+def exempt(candidate: Candidate, max_ms: float) -> bool:
+    """Whether a limit of time would leave out a candidate, but other work disturbed its time."""
+    return not candidate.ms <= max_ms and candidate.disturbed
 
 
 def apply_limits(
-    rows: pd.DataFrame, ceilings: Mapping[str, float | None], *, commercial: bool = False
-) -> tuple[pd.DataFrame, list[str]]:
+    candidates: Sequence[Candidate], ceilings: Mapping[str, float | None], *, commercial: bool = False
+) -> tuple[tuple[Candidate, ...], list[str]]:
     """The candidates within all limits, and what each limit alone excludes, one sentence each.
 
-    ``ceilings`` are by column, None is no limit; an unknown value exceeds any limit. Times that other work
+    ``ceilings`` are by field, None is no limit; an unknown value exceeds any limit. Times that other work
     disturbed are not limited: without it the backbone may be as fast as is asked. With ``commercial``, the
     licence must be known to allow commercial use. Of a layer, the best vectors are kept; of equal ones the
     smallest.
     """
-    refused = dict[str, "pd.Series[bool]"]()
-    for name, most in ceilings.items():
-        if most is None:
-            continue
-        words = f"--max-{name} {most:{'' if isinstance(most, int) else 'g'}}"
-        beyond = ~(rows[name] <= most)
-        refused[words] = beyond & ~exempt(rows, most) if name == "ms" else beyond
+    within: dict[str, Callable[[Candidate], bool]] = {
+        f"--max-{name} {most:{'' if isinstance(most, int) else 'g'}}": partial(_within, name=name, most=most)
+        for name, most in ceilings.items()
+        if most is not None
+    }
     if commercial:
-        fits = [fits_licence(name, "commercial") for name in rows["licence"]]
-        refused["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)
-    places = [rows["backbone"], rows["layer"], rows["transform"]]
-    what = "pairs of a layer and a compression" if rows["transform"].any() else "layers"
-    keep, sentences = pd.Series(data=True, index=rows.index), []
-    for words, beyond in refused.items():
-        keep &= ~beyond
-        by_backbone = beyond.groupby(rows["backbone"]).all()
-        names = sorted(str(name) for name in by_backbone.index[by_backbone])
+        within["--licence commercial"] = lambda each: fits_licence(each.licence, "commercial")
+    what = "pairs of a layer and a compression" if any(each.transform for each in candidates) else "layers"
+    every, backbones = _places(candidates), {each.backbone for each in candidates}
+    sentences = []
+    for words, fits in within.items():
+        left = [each for each in candidates if fits(each)]
+        names = sorted(backbones - {each.backbone for each in left})
         all_of = f", all of {some(names, MOST_NAMED)}" if names else ""
-        out = beyond.groupby(places).all()  # in every pooling
-        if out.all() and len(rows):
-            sentences.append(f"{words} leaves out all {len(out)} {what}")
-        elif out.any():
-            sentences.append(f"{words} leaves out {out.sum()} of {len(out)} {what}{all_of}")
-    rows = rows[keep].sort_values(["value", "bytes"], ascending=[False, True], kind="stable")
-    return rows.drop_duplicates(["backbone", "layer"]).sort_index().reset_index(drop=True), sentences
+        out = len(every) - len(_places(left))  # in every pooling
+        if not left and every:
+            sentences.append(f"{words} leaves out all {out} {what}")
+        elif out:
+            sentences.append(f"{words} leaves out {out} of {len(every)} {what}{all_of}")
+    kept = [each for each in candidates if all(fits(each) for fits in within.values())]
+    best: dict[tuple[str, int], Candidate] = {}
+    for each in sorted(kept, key=lambda each: (-each.value, inf if isnan(each.bytes) else each.bytes)):
+        best.setdefault((each.backbone, each.layer), each)
+    return tuple(each for each in kept if best[each.backbone, each.layer] is each), sentences
+
+
+def _within(candidate: Candidate, name: str, most: float) -> bool:
+    return getattr(candidate, name) <= most or (name == "ms" and exempt(candidate, most))
+
+
+def _places(candidates: Iterable[Candidate]) -> set[tuple[str, int, str]]:
+    return {(each.backbone, each.layer, each.transform) for each in candidates}
+
+
+def threshold_text(scores: pd.DataFrame, task: str, record: Mapping[Hashable, Any]) -> str:
+    """The thresholds of the vectors of a record in words, for each precision with its recall.
+
+    ``scores`` are records of one column by all metrics. A threshold holds for that layer, pooling and
+    compression alone: another layer has other cosines. "" for a task without thresholds.
+    """
+    levels = [name.removeprefix(COSINE) for name in task_display(task).at_best if name.startswith(COSINE)]
+    for name in PLACE if levels else ():
+        scores = scores[scores[name] == record[name]]
+    values = dict(zip(scores["metric"], scores["value"].astype(float), strict=True))
+    reasons = dict(zip(scores["metric"], scores["reason"], strict=True))
+    texts = []
+    for level in levels:
+        cosine, recall = values.get(COSINE + level, nan), values.get(RECALL + level, nan)
+        if isnan(cosine):
+            texts.append(f"for precision {level} {reasons.get(COSINE + level) or NO_THRESHOLD}")
+        else:
+            texts.append(f"{cosine_text(cosine)} for precision {level} (recall {score_text(recall)} %)")
+    return f"cosine threshold: {', '.join(texts)}" if texts else ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from math import isnan
 
 import pandas as pd
@@ -11,8 +12,7 @@ from layerboard.leaderboards.answer.candidates import Candidate
 from layerboard.leaderboards.answer.phrases import candidate_table, named, reason, weights_text
 from layerboard.leaderboards.blocks.display import enough_text, ms_text
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import pareto_front
-from layerboard.tasks.statistics.resolution import CRITICAL, enough_units
+from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
 from layerboard.zoo.errors import counted
 
 RECOMMENDED = [
@@ -87,7 +87,7 @@ def safe_choices(answers: Sequence[Answer], max_loss: float) -> tuple[Choice, ..
 
     Each is given with its cheapest layer that scores higher, in some column, than all that cost less.
     """
-    safe = {answer.column: _by_layer(answer.rows[answer.rows["loss"] <= max_loss]) for answer in answers}
+    safe = {answer.column: _by_layer(answer, max_loss) for answer in answers}
     choices = []
     for name in sorted(set.intersection(*map(set, safe.values()))):
         own = {column: layers[name] for column, layers in safe.items()}
@@ -102,11 +102,12 @@ def safe_choices(answers: Sequence[Answer], max_loss: float) -> tuple[Choice, ..
     return tuple(cheapest.values())
 
 
-def _by_layer(rows: pd.DataFrame) -> dict[str, dict[int, Candidate]]:
-    """Candidates by backbone and layer, of each backbone the highest first."""
+def _by_layer(answer: Answer, max_loss: float) -> dict[str, dict[int, Candidate]]:
+    """The candidates that are shown to lose at most ``max_loss``, by backbone and layer."""
     layers: dict[str, dict[int, Candidate]] = {}
-    for row in rows.to_dict("records"):
-        layers.setdefault(row["backbone"], {})[row["layer"]] = Candidate.of_row(row)
+    for each in answer.candidates:
+        if each.loss <= max_loss:
+            layers.setdefault(each.backbone, {})[each.layer] = each
     return layers
 
 
@@ -127,13 +128,12 @@ def least_loss(answers: Sequence[Answer]) -> Choice | None:
     For one column it is the highest candidate. Columns that cannot rank do not count (`telling`). If no
     backbone has known losses in all that do, observed ones are in their place. None if none has all columns.
     """
-    tops = {answer.column: _by_layer(answer.rows.drop_duplicates("backbone")) for answer in answers}
     if len(answers) == 1:
-        return Choice(
-            {answers[0].column: Candidate.of_row(answers[0].rows.iloc[0].to_dict())}, compromise=True
-        )
+        return Choice({answers[0].column: answers[0].candidates[0]}, compromise=True)
+    # the first of each backbone is its highest
+    tops = {answer.column: {each.backbone: each for each in answer.candidates[::-1]} for answer in answers}
     choices = [
-        Choice({column: next(iter(own[name].values())) for column, own in tops.items()}, compromise=True)
+        Choice({column: own[name] for column, own in tops.items()}, compromise=True)
         for name in sorted(set.intersection(*map(set, tops.values())))
     ]
 
@@ -198,32 +198,29 @@ def _compromise(choice: Choice, max_loss: float) -> str:
     return (COMPROMISE if len(choice.candidates) > 1 else HIGHEST).format(lost=max_loss)
 
 
-def undecided(answer: Answer, chosen: Candidate, max_loss: float) -> pd.DataFrame:
-    """The chosen candidate and cheaper ones that may lose too much, by the items that would be ``enough``."""
-    rows = answer.rows
-    rows = rows[(rows["loss"] > max_loss) & (rows["difference"] > -max_loss)]
-    cost = next(name for name in (*COSTS, "layer") if not pd.isna([*rows[name], getattr(chosen, name)]).any())
-    itself = (rows["backbone"] == chosen.backbone) & (rows["layer"] == chosen.layer)
-    rows = rows[(rows[cost] < getattr(chosen, cost)) | itself]
-    reach, room = rows["difference"] + rows["loss"], rows["difference"] + max_loss
-    numbers = zip(rows["n"], reach, room, strict=True)
-    enough = [enough_units(far, bound / CRITICAL, n) for n, bound, far in numbers]
-    ranked: pd.DataFrame = rows.assign(enough=enough).sort_values("enough", kind="stable")
-    return ranked
+def undecided(answer: Answer, chosen: Candidate, max_loss: float) -> list[tuple[Enough, Candidate]]:
+    """The chosen candidate and cheaper ones that may lose too much, by the items that would be enough."""
+    near = [each for each in answer.candidates if each.loss > max_loss and each.difference > -max_loss]
+    names = (name for name in COSTS if not any(isnan(getattr(each, name)) for each in (*near, chosen)))
+    cost = next(names, "layer")
+    near = [each for each in near if getattr(each, cost) < getattr(chosen, cost) or each is chosen]
+    pairs = [
+        (enough_units(each.difference + max_loss, (each.difference + each.loss) / CRITICAL, each.n), each)
+        for each in near
+    ]
+    return sorted(pairs, key=lambda pair: pair[0])
 
 
 def undecided_text(answer: Answer, chosen: Candidate, max_loss: float) -> str:
     """A sentence about candidates that are `undecided`, and how many items would decide; "" for none."""
-    rows = undecided(answer, chosen, max_loss)
-    if rows.empty:
+    if not (pairs := undecided(answer, chosen, max_loss)):
         return ""
-    first = Candidate.of_row(row := rows.iloc[0].to_dict())
-    enough = enough_text(row["enough"], first.n, first.unit)
+    enough, first = pairs[0]
     there = f"{answer.column.heading}: {counted(first.n, first.unit)} cannot decide"
     return (
-        f"{there} whether more than {max_loss:g} points are lost by {counted(len(rows), 'layers')} no more "
+        f"{there} whether more than {max_loss:g} points are lost by {counted(len(pairs), 'layers')} no more "
         "expensive and within that of the best. If scores are what they seem, it would take "
-        f"{enough} to show it of {named(first)} in 80 % of cases."
+        f"{enough_text(enough, first.n, first.unit)} to show it of {named(first)} in 80 % of cases."
     )
 
 
@@ -251,15 +248,16 @@ def recommended_frame(choices: Sequence[Choice], reasons: Sequence[str] | None =
 
 def pareto_choices(answer: Answer) -> list[Choice]:
     """The layers of a column that no other beats in score without taking longer, the cheapest first."""
-    rows = pareto_front(answer.rows).to_dict("records")
-    return [Choice({answer.column: Candidate.of_row(row)}) for row in rows]
+    front = list[Candidate]()
+    for each in sorted(answer.candidates, key=lambda each: (each.ms, -each.value)):
+        if each.ms >= 0 and (not front or each.value > front[-1].value):
+            front.append(each)
+    return [Choice({answer.column: each}) for each in front]
 
 
 def recommended_table(choices: Sequence[Choice], answers: Sequence[Answer]) -> pd.DataFrame:
     """One row per choice and column as text: the columns of `candidate_table`, and ``other layers``."""
-    pairs = [
-        (answer, choice) for choice in choices for answer in answers if answer.column in choice.candidates
-    ]
-    table = candidate_table((answer, choice.candidates[answer.column]) for answer, choice in pairs)
-    others = [", ".join(map(str, choice.others)) for _, choice in pairs]
+    pairs = [*product(choices, answers)]
+    table = candidate_table((answer, choice.candidates[answer.column]) for choice, answer in pairs)
+    others = [", ".join(map(str, choice.others)) for choice, _ in pairs]
     return table.assign(**{"other layers": others}) if any(others) else table

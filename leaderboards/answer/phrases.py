@@ -174,7 +174,7 @@ def _not_worse(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _loss(answers: Sequence[Answer]) -> Iterator[str]:
-    if any(answer.rows["loss"].notna().any() for answer in answers):
+    if any(each.loss >= 0 for answer in answers for each in answer.candidates):
         done = "compared" if any(answer.untested for answer in answers) else "measured"
         yield (
             f"Loses at most: the true best of all that were {done} is no more points above it (95 %), "
@@ -188,12 +188,11 @@ def _held_out(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _milliseconds(answers: Sequence[Answer]) -> Iterator[str]:
-    timed = [answer for answer in answers if answer.rows["ms"].notna().any()]
-    if devices := " and ".join(sorted({answer.device for answer in timed})):
+    if timed := [answer for answer in answers if any(each.ms >= 0 for each in answer.candidates)]:
         size = " at the size beside it, that of the task or else the network's own,"
-        if not any(answer.rows["timed_at"].any() for answer in timed):
+        if not any(each.timed_at for answer in timed for each in answer.candidates):
             size = " at the network's own input size, which may be smaller than what the task shows,"
-        yield f"ms: latency of one image up to that layer,{size} on {devices}."
+        yield f"ms: latency of one image up to that layer,{size} on {timed[0].device}."
 
 
 def _thresholds(answers: Sequence[Answer]) -> Iterator[str]:

@@ -119,13 +119,3 @@ def disturbances(costs: pd.DataFrame, device: str | None) -> list[dict[str, str]
 def disturbed_notes(costs: pd.DataFrame, device: str | None) -> list[str]:
     """`DISTURBANCE` as sentences."""
     return [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
-
-
-def pareto_front(rows: pd.DataFrame, cost: str = "ms") -> pd.DataFrame:
-    """The Pareto front: rows that no other beats in ``value`` at the same or less cost, the cheapest first.
-
-    Of equal costs the highest score counts, of equal scores the cheapest.
-    """
-    rows = rows[rows[cost].notna() & rows["value"].notna()]
-    rows = rows.sort_values([cost, "value"], ascending=[True, False], kind="stable")
-    return rows[rows["value"] > rows["value"].astype(float).cummax().shift(fill_value=float("-inf"))]

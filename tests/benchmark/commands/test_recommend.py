@@ -21,7 +21,6 @@ from PIL import Image
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.plan.suites import MINI_SUITE, STANDARD_SUITE
 from layerboard.leaderboards.answer.answer import Answer
-from layerboard.leaderboards.answer.candidates import Candidate
 from layerboard.leaderboards.answer.choice import Choice
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.records.checksum import write_checked
@@ -35,7 +34,7 @@ from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.views import view_size
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command, run
-from tests.leaderboards.answer.test_candidates import candidates, cost
+from tests.leaderboards.answer.test_candidates import candidates, cost, given
 from tests.leaderboards.builder import layers
 
 Capture = pytest.CaptureFixture[str]
@@ -167,8 +166,8 @@ DENSE = ("videos", "keypoints", "scenes", "objects", "parts", "masks")
 
 def choice_of(column: Column, backbone: str, **facts: object) -> Choice:
     """A layer that is recommended, as `code_of` takes it."""
-    (row,) = candidates((backbone, 2, 50.0, 1.0), **facts).to_dict("records")
-    return Choice({column: Candidate.of_row(row)})
+    (candidate,) = given(candidates((backbone, 2, 50.0, 1.0), **facts))
+    return Choice({column: candidate})
 
 
 @cache
@@ -309,8 +308,8 @@ def test_named_backbones_are_compared_with_the_best_of_all(out: Path) -> None:
     for name in BACKBONES:
         named = compared(name)
         assert named.best.backbone == every.best.backbone
-        own = every.rows[every.rows["backbone"] == name].reset_index(drop=True)
-        pd.testing.assert_frame_equal(named.rows, own)
+        own = [repr(each) for each in every.candidates if each.backbone == name]  # in which NaN is NaN
+        assert [*map(repr, named.candidates)] == own
 
 
 def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, whole: Whole) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from layerboard.leaderboards.answer.answer import Answer
-from layerboard.leaderboards.answer.candidates import Candidate
 from layerboard.leaderboards.answer.choice import (
     PARETO,
     RECOMMENDED,
@@ -17,7 +16,7 @@ from layerboard.leaderboards.answer.choice import (
     safe_choices,
 )
 from layerboard.leaderboards.blocks.display import bytes_text, count_text, ms_text
-from tests.leaderboards.answer.test_candidates import KNN, SPAIR, shown
+from tests.leaderboards.answer.test_candidates import KNN, SPAIR, changed, shown
 from tests.leaderboards.builder import NAN
 
 
@@ -41,14 +40,13 @@ def test_the_reason_names_the_best_and_what_is_lost_and_saved() -> None:
 
 def test_without_times_weights_are_told_and_without_these_depths() -> None:
     found = shown(("b", 11, 61, NAN), ("b", 8, 60, NAN), ("a", 3, 60.5, NAN), parameters=2e6)
-    found.rows.loc[found.rows["backbone"] == "a", "parameters"] = 1_600_000
-    found = replace(found, best=replace(found.best, parameters=2e6))
+    found = changed(found, parameters=[2e6, 1.6e6, 2e6])
     small, *_ = reasons(found)
     below = "loses at most 0.5 points, 0.5 points below b layer 11 cls (61.0 ± 1.0)"
     assert small == f"{below}, about 1.6M parameters instead of about 2M"
-    found.rows["parameters"] = NAN
-    assert reasons(found)[0].endswith("layer 3 of 12")
-    (text,) = reasons(found.only("b"))
+    unknown = changed(found, parameters=[NAN] * 3)
+    assert reasons(unknown)[0].endswith("layer 3 of 12")
+    (text,) = reasons(unknown.only("b"))
     assert text == "loses at most 1.0 points, 1.0 points below b layer 11 cls (61.0 ± 1.0), layer 8 of 12"
 
 
@@ -106,8 +104,8 @@ def test_a_better_layer_that_limits_leave_out_is_said() -> None:
 
 def compromise(*losses: float) -> tuple[Choice, Answer]:
     found = shown(("b", 9, 61, 9), ("a", 9, 57.86, 9))
-    found = replace(found, rows=found.rows.assign(loss=losses))
-    return Choice({KNN: Candidate.of_row(found.rows.iloc[1].to_dict())}, compromise=True), found
+    found = changed(found, loss=losses)
+    return Choice({KNN: found.candidates[1]}, compromise=True), found
 
 
 def test_a_compromise_says_that_it_is_one() -> None:
@@ -126,7 +124,7 @@ def test_a_compromise_says_that_it_is_one() -> None:
 
 def test_only_what_was_compared_is_shown_to_be_the_best() -> None:
     found = shown(("b", 9, 61, 9), ("a", 9, 57.86, 9))
-    found.rows["loss"] = [0.0, math.nan]
+    found = changed(found, loss=[0.0, math.nan])
     (whole,), (part,) = reasons(found), reasons(replace(found, untested=("a",)))
     assert "shown to be the best," in whole
     assert "shown to be the best of those compared" in part

@@ -41,10 +41,10 @@ def board(**changes: object) -> Board:
 
 def test_each_candidate_has_its_own_and_recommend_names_that_of_its_layer() -> None:
     (answer,) = answers_of(board())
-    rows = answer.rows[answer.rows["pooling"] == "cls"].reset_index(drop=True)
-    assert rows["thresholds"].tolist()[:2] == [BEST, CHEAP]
-    rows = rows[:2].assign(loss=[0.0, 1.5])
-    (choice, *_) = safe_choices([replace(answer, rows=rows)], 2)
+    best, cheap, *_ = (each for each in answer.candidates if each.pooling == "cls")
+    assert (best.thresholds, cheap.thresholds) == (BEST, CHEAP)
+    safe = replace(best, loss=0.0), replace(cheap, loss=1.5)
+    (choice, *_) = safe_choices([replace(answer, candidates=safe)], 2)
     assert choice.deepest.layer == 2
     code = code_of(choice)
     assert f"# instances top-1, {CHEAP}" in code.splitlines()
