@@ -139,7 +139,7 @@ def untested_text(answer: Answer) -> str:
 
 def held_out_text(answer: Answer) -> str:
     """The score with the layer chosen on other data; "" without such a choice."""
-    return f"held out: {fixed(answer.held_out, 1)} % ({HELD_OUT})" if answer.held_out >= 0 else ""
+    return f"held out {fixed(answer.held_out, 1)} % ({HELD_OUT})" if answer.held_out >= 0 else ""
 
 
 def details(answer: Answer) -> list[str]:
