@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.answer.choice import Choice
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.board.column import Column
-    from layerboard.leaderboards.charts.chart import Chart
 
 MOST_PUBLISHED = 3  # networks of each group of published numbers in an answer
 
@@ -134,20 +133,6 @@ def recommend(request: RecommendRequest) -> Advice:
     return from_literature(request) if request.literature else recommended(request)
 
 
-def _charts(request: RecommendRequest) -> "Iterator[Chart]":
-    """Charts of the tasks and backbones to choose from, first of scores over costs."""
-    from layerboard.leaderboards.board.board import Board
-    from layerboard.tasks.framework.registry import COST
-
-    records = records_of(request.output)
-    if request.tasks:
-        records = records[records["task"].isin([*request.tasks, COST])]
-    names = {*records["backbone"]}
-    board = Board.of(records, items=request.output / "items")
-    picked = fitting(names, request.backbones) if request.backbones else names
-    return drawn(board, ["*-cost-ms", "*-cost-*"], [*picked])()
-
-
 def from_literature(request: RecommendRequest) -> Advice:
     """The best published numbers of each group that ranks networks, of the tasks' main metrics.
 
@@ -204,6 +189,7 @@ def recommended(request: RecommendRequest) -> Advice:
     )
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.board.costs import find_measured_device
+    from layerboard.tasks.framework.registry import COST
 
     if request.max_loss < 0:
         raise InputError(f"--max-loss takes a number of at least 0; found {request.max_loss:g}")
@@ -218,7 +204,9 @@ def recommended(request: RecommendRequest) -> Advice:
     offered = [answer.only(names) for answer in every]
     candidates = [each for answer in offered for each in answer.candidates]
     command = _measuring(candidates, request.output)
-    of_tasks = own.only(own.records[own.records["task"].isin([column.task for column in columns])])
+    tasks = [column.task for column in columns]
+    of_tasks = own.only(own.records[own.records["task"].isin(tasks)])
+    drawn_from = board.only(board.records[board.records["task"].isin([*tasks, COST])])
     reasons = unscored(of_tasks)
     if (
         command
@@ -267,7 +255,7 @@ def recommended(request: RecommendRequest) -> Advice:
         answers=tuple(answers),
         device=device,
         caveats=caveats,
-        draw=lambda: _charts(request),
+        draw=drawn(drawn_from, ["*-cost-ms", "*-cost-*"], [*names & drawn_from.labels.keys()]),
     )
 
 

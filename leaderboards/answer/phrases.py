@@ -111,24 +111,24 @@ def cannot_rank(answer: Answer) -> str:
     return f"{which} {NOT_WORSE} than the best: this test cannot rank"
 
 
+def others_text(answer: Answer) -> str:
+    """What may be the best in its place: backbones, its other layers, those of other poolings last."""
+    names = [answer.labels[name] for name in answer.rivals]
+    if len(names) > MOST_NAMED:
+        names = [f"{len(names)} of {answer.compared} others"]
+    names += [f"layer {ranges_text([*answer.layers])}"] if answer.layers else []
+    names += [f"layer {ranges_text([*each])} {pooling}" for pooling, each in answer.elsewhere.items()]
+    return "; ".join([*names, *([f"{len(answer.untested)} not compared"] if answer.untested else [])])
+
+
 def lead(answer: Answer) -> str:
-    """How the best stands to baselines and to other backbones."""
-    others = len(answer.column.best) - 1
-    if answer.baselines:
-        return cannot_rank(answer)
-    if answer.rivals:
-        return f"{NOT_WORSE}: {some((answer.labels[name] for name in answer.rivals), MOST_NAMED)}"
-    if not others:
-        return "the only backbone with a score here"
-    if answer.compared == others:
-        return f"shown to be better than the {'other' if others == 1 else f'{others} others'} (95 %)"
-    return f"not compared with {'all' if answer.compared else 'the'} other backbones"
-
-
-def further_layers(answer: Answer) -> list[str]:
-    """Further layers of the best backbone that may be the best, those of other poolings last."""
-    own = [f"layer {ranges_text([*answer.layers])}"] if answer.layers else []
-    return own + [f"layer {ranges_text([*each])} {pooling}" for pooling, each in answer.elsewhere.items()]
+    """How the best stands to baselines, to other backbones and to its other layers."""
+    others, count = others_text(answer), answer.compared
+    first = cannot_rank(answer)
+    if not (first or answer.rivals or answer.untested):
+        better = f"shown to be better than the {'other' if count == 1 else f'{count} others'} (95 %)"
+        first = better if count else "the only backbone with a score here"
+    return "; ".join(filter(None, [first, f"{NOT_WORSE}: {others}" if others else ""]))
 
 
 def untested_text(answer: Answer) -> str:
@@ -144,12 +144,11 @@ def held_out_text(answer: Answer) -> str:
 
 def details(answer: Answer) -> list[str]:
     """Everything that a card tells below its answer."""
-    every = ", ".join(answer.labels[name] for name in answer.rivals)
+    names = ", ".join(answer.labels[name] for name in answer.rivals)
     clauses = [
         f"features: {pooling_name(answer.best.pooling)}",
-        f"{NOT_WORSE}: {every}" if len(answer.rivals) > MOST_NAMED or (answer.baselines and every) else "",
+        f"{NOT_WORSE}: {names}" if len(answer.rivals) > MOST_NAMED else "",
         untested_text(answer),
-        *(f"its {text} {NOT_WORSE}" for text in further_layers(answer)),
         held_out_text(answer),
         answer.best.thresholds,
         costs_text(answer),
@@ -241,7 +240,7 @@ CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
     "held out": lambda answer, _: score_text(answer.held_out),
     "ms": lambda _, each: time_text(each),
     "at, px": lambda _, each: each.timed_at,
-    NOT_WORSE: lambda answer, _: "; ".join(_others(answer)),
+    NOT_WORSE: lambda answer, _: others_text(answer),
     "weights": lambda _, each: weights_text(each),
     "dim": lambda _, each: fixed(each.dim, 0),
     "compression": lambda _, each: each.transform,
@@ -267,11 +266,3 @@ def candidate_table(
     rows = [{name: CELLS[name](*pair) for name in names} for pair in candidates]
     table = pd.DataFrame(rows, columns=names)
     return table.loc[:, [(table[name] != "").any() for name in table]]
-
-
-def _others(answer: Answer) -> list[str]:
-    names = [answer.labels[name] for name in answer.rivals]
-    if len(names) > MOST_NAMED:
-        names = [f"{len(names)} of {answer.compared} others"]
-    missing = [f"{len(answer.untested)} not compared"] if answer.untested else []
-    return [*names, *further_layers(answer), *missing]
