@@ -118,7 +118,11 @@ def others_text(answer: Answer) -> str:
         names = [f"{len(names)} of {answer.compared} others"]
     names += [f"layer {ranges_text([*answer.layers])}"] if answer.layers else []
     names += [f"layer {ranges_text([*each])} {pooling}" for pooling, each in answer.elsewhere.items()]
-    return "; ".join([*names, *([f"{len(answer.untested)} not compared"] if answer.untested else [])])
+    return "; ".join(names)
+
+
+def _not_compared(answer: Answer) -> str:
+    return f"{len(answer.untested)} not compared" if answer.untested else ""
 
 
 def lead(answer: Answer) -> str:
@@ -128,7 +132,8 @@ def lead(answer: Answer) -> str:
     if not (first or answer.rivals or answer.untested):
         better = f"shown to be better than the {'other' if count == 1 else f'{count} others'} (95 %)"
         first = better if count else "the only backbone with a score here"
-    return "; ".join(filter(None, [first, f"{NOT_WORSE}: {others}" if others else ""]))
+    others = f"{NOT_WORSE}: {others}" if others else ""
+    return "; ".join(filter(None, [first, others, _not_compared(answer)]))
 
 
 def untested_text(answer: Answer) -> str:
@@ -240,7 +245,7 @@ CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
     "held out": lambda answer, _: score_text(answer.held_out),
     "ms": lambda _, each: time_text(each),
     "at, px": lambda _, each: each.timed_at,
-    NOT_WORSE: lambda answer, _: others_text(answer),
+    NOT_WORSE: lambda answer, _: "; ".join(filter(None, [others_text(answer), _not_compared(answer)])),
     "weights": lambda _, each: weights_text(each),
     "dim": lambda _, each: fixed(each.dim, 0),
     "compression": lambda _, each: each.transform,
