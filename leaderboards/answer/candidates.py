@@ -168,7 +168,9 @@ def threshold_text(scores: pd.DataFrame, task: str, record: Mapping[Hashable, An
     compression alone: another layer has other cosines. "" for a task without thresholds.
     """
     levels = [name.removeprefix(COSINE) for name in task_display(task).at_best if name.startswith(COSINE)]
-    for name in PLACE if levels else ():
+    if not levels:
+        return ""
+    for name in PLACE:
         scores = scores[scores[name] == record[name]]
     values = dict(zip(scores["metric"], scores["value"].astype(float), strict=True))
     reasons = dict(zip(scores["metric"], scores["reason"], strict=True))
@@ -179,4 +181,4 @@ def threshold_text(scores: pd.DataFrame, task: str, record: Mapping[Hashable, An
             texts.append(f"for precision {level} {reasons.get(COSINE + level) or NO_THRESHOLD}")
         else:
             texts.append(f"{cosine_text(cosine)} for precision {level} (recall {score_text(recall)} %)")
-    return f"cosine threshold: {', '.join(texts)}" if texts else ""
+    return f"cosine threshold: {', '.join(texts)}"

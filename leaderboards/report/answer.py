@@ -31,23 +31,26 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
         card |= {"baselines": _baselines(answer, report), "facts": [source, *details(answer)]}
         cards.append(card)
         caveats += [f"{title}: {cannot_rank(answer)}."] if answer.baselines else []
-    verdict = [_verdict(answers, report), *(Text((text,)) for text in caveats), *report.disturbed]
+    verdict = [*_verdict(answers, report), *(Text((text,)) for text in caveats), *report.disturbed]
     return filled("answer", verdict=verdict, cards=cards)
 
 
-def _verdict(answers: Sequence[Answer], report: Report) -> Text:
-    """Which backbone and layers to take: for one task the best, for several the first that is recommended."""
+def _verdict(answers: Sequence[Answer], report: Report) -> list[Text]:
+    """Which backbone and layers to take: for one task the best, for several the first that is recommended.
+
+    Then, why.
+    """
     choices = choose(answers, MAX_LOSS)
     start, end = f"One backbone for all {len(answers)} tasks: ", " The best of each task is on its card."
     if len(answers) == 1:
         start, end, choices = "Take ", "", (Choice({answers[0].column: answers[0].best}),)
     if not choices:
-        return Text(("No backbone has a score in every task: the best of each is on its card.",))
+        return [Text(("No backbone has a score in every task: the best of each is on its card.",))]
     places = ", ".join(f"{layer} {pooling}" for layer, pooling in choices[0].places)
     named = f"{report.board.labels[choices[0].backbone]}, layer{'s' * (', ' in places)} {places}"
-    why = explain(choices[0], answers, MAX_LOSS, short=True)
-    costs = price(choices[0]) if len(answers) > 1 else ""
-    return Text((start, Strong(named), f"{f' ({costs})' * bool(costs)}: {why}.{end}"))
+    costs, why = price(choices[0]), explain(choices[0], answers, MAX_LOSS, short=True)
+    reason = Text((f"{why[:1].upper()}{why[1:]}.{end}",))
+    return [Text((start, Strong(named), f"{f' ({costs})' * bool(costs)}.")), reason]
 
 
 def _baselines(answer: Answer, report: Report) -> list[tuple[str, float]]:

@@ -55,7 +55,9 @@ def test_the_pooling_stands_beside_the_layer_and_a_cost_is_told_where_it_is_know
 
 
 def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all():
-    assert "Take <strong>mini-dino, layer 3 cls</strong>: scores best, 62.2 ± 1.0.</p>" in card()
+    text = card()
+    assert "<p>Take <strong>mini-dino, layer 3 cls</strong> (about 600M parameters).</p>" in text
+    assert "<p>Scores best, 62.2 ± 1.0.</p>" in text
     # each backbone's scores in davis are half of those in knn, in reverse
     losses = {
         KNN: {("mini-dino", 3): (1.25, True), "mini-clip": (3.0, False)},
@@ -64,10 +66,10 @@ def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all
     report = replace(found(), board=bounded(Board.of(small(), "mini"), losses))
     text = " ".join(answer_html(answers_of(report.board), report).split())
     assert "One backbone for all 2 tasks: <strong>mini-dino, layers 1 grid, 3 cls</strong>" in text
-    assert "at worst, davis J&amp;F: scores best, 31.1 ± 1.0, loses at most 2.5 points" in text
+    assert "; at worst, davis J&amp;F: scores best, 31.1 ± 1.0, loses at most 2.5 points" in text
     assert "The best of each task is on its card." in text
     text = answer_html(answers_of(found().board), found())
-    assert "by scores where it is not known how much may be lost" in text
+    assert "By scores where it is not known how much may be lost" in text
     assert "loses at most" not in text
 
 
