@@ -90,7 +90,7 @@ def recommend_command(request: RecommendRequest) -> None:
         else:
             say(answer.text())
         return
-    advice = recommended(request)
+    advice = recommended(request, short=not (request.details or request.json))
     if request.json:
         content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
         say_json({**content, "device": advice.device, "notes": advice.caveats, "python": advice.code})
@@ -172,21 +172,16 @@ def from_literature(request: RecommendRequest) -> Advice:
     return Advice(title=title, frame=rows, table=table, notes=notes, pareto=pd.DataFrame())
 
 
-def recommended(request: RecommendRequest) -> Advice:
+def recommended(request: RecommendRequest, *, short: bool = False) -> Advice:
     """The backbones and layers within the limits that lose little in every task, cheapest first.
 
+    ``short``: of several tasks, only the reason of that in which most may be lost, and no caveats of one.
     Raises InputError if there are no records, if a task, backbone or device is unknown, if latency is limited
     but was not measured, or if nothing is within the limits.
     """
     from layerboard.benchmark.plan.facts import known_facts
     from layerboard.leaderboards.answer.answer import answers_of, unscored
-    from layerboard.leaderboards.answer.choice import (
-        choose,
-        explain,
-        pareto_choices,
-        recommended_frame,
-        recommended_table,
-    )
+    from layerboard.leaderboards.answer.choice import choose
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.board.costs import find_measured_device
     from layerboard.tasks.framework.registry import COST
@@ -208,54 +203,68 @@ def recommended(request: RecommendRequest) -> Advice:
     of_tasks = own.only(own.records[own.records["task"].isin(tasks)])
     drawn_from = board.only(board.records[board.records["task"].isin([*tasks, COST])])
     reasons = unscored(of_tasks)
-    if (
-        command
-        and request.max_ms is not None
-        and not any(each.ms >= 0 for answer in offered for each in answer.candidates)
-    ):
+    if command and request.max_ms is not None and all(isnan(each.ms) for each in candidates):
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
     answers, left_out = _limited([answer for answer in offered if answer.candidates], request)
     if not answers:
         raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
-    choices, lost = choose(answers, request.max_loss), request.max_loss
+    choices = choose(answers, request.max_loss)
     if not choices:
         raise InputError("no backbone within the limits has a score in every task; name fewer tasks")
-    short = not request.details
     caveats = (
         *of_tasks.warnings,
-        *_caveats(answers, choices[0], lost, short=short),
+        *_caveats(answers, choices[0], request.max_loss, short=short),
         *reasons,
         *_limit_notes(candidates, request, compressed),
         *_cost_notes(own, device, command),
         *left_out,
     )
-    headings = ", ".join(answer.column.heading for answer in answers)
+    draw = drawn(drawn_from, ["*-cost-ms", "*-cost-*"], [*names & drawn_from.labels.keys()])
+    return replace(_advice(choices, answers, request, caveats, short=short), device=device, draw=draw)
+
+
+def _advice(
+    choices: "tuple[Choice, ...]",
+    answers: "Sequence[Answer]",
+    request: RecommendRequest,
+    caveats: tuple[str, ...],
+    *,
+    short: bool,
+) -> Advice:
+    """Choices as a result: their table, the reason of each, and what each task has to choose from."""
+    from layerboard.leaderboards.answer.choice import (
+        explain,
+        pareto_choices,
+        recommended_frame,
+        recommended_table,
+    )
+
+    headings, lost = ", ".join(answer.column.heading for answer in answers), request.max_loss
     if len(answers) > 1:
         headings = f"all of {headings}; `layerboard show` has the best of each"
     texts = (explain(each, answers, lost, short=short) for each in choices)
     numbered = enumerate(zip(choices, texts, strict=True), start=1)
     fronts = [pareto_choices(answer) for answer in answers]
+    parts = (
+        Result(
+            title=f"Pareto front, score against time, {answer.column.heading}",
+            frame=recommended_frame(front),
+            table=recommended_table(front, [answer]),
+        )
+        for answer, front in zip(answers, fronts, strict=True)
+        if front and request.details
+    )
     return Advice(
         title=f"recommended for {headings}",
         frame=recommended_frame(choices, [explain(each, answers, lost) for each in choices]),
         table=recommended_table(choices, answers),
         notes=(*(f"{rank}. {each.backbone}: {text}." for rank, (each, text) in numbered), *caveats),
-        parts=tuple(
-            Result(
-                title=f"Pareto front, score against time, {answer.column.heading}",
-                frame=recommended_frame(front),
-                table=recommended_table(front, [answer]),
-            )
-            for answer, front in zip(answers, fronts, strict=True)
-            if front and request.details
-        ),
+        parts=tuple(parts),
         pareto=recommended_frame([*chain.from_iterable(fronts)]),
         code=tuple(code_of(each, read_local_names(request.output)) for each in choices),
         choices=choices,
         answers=tuple(answers),
-        device=device,
         caveats=caveats,
-        draw=drawn(drawn_from, ["*-cost-ms", "*-cost-*"], [*names & drawn_from.labels.keys()]),
     )
 
 

@@ -147,6 +147,11 @@ def held_out_text(answer: Answer) -> str:
     return f"held out {fixed(answer.held_out, 1)} % ({HELD_OUT})" if answer.held_out >= 0 else ""
 
 
+def _best_held_out(answer: Answer) -> str:
+    text = held_out_text(answer)
+    return f"{answer.best.backbone}, the best, {text}" if text else ""
+
+
 def details(answer: Answer) -> list[str]:
     """Everything that a card tells below its answer."""
     names = ", ".join(answer.labels[name] for name in answer.rivals)
@@ -217,7 +222,7 @@ NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
     "not worse": _not_worse,
     "loss": _loss,
     "held out": _held_out,
-    "held-out score": _by_task(held_out_text),
+    "held-out score": _by_task(_best_held_out),
     "ms": _milliseconds,
     "untested": _by_task(untested_text),
     "thresholds": _thresholds,

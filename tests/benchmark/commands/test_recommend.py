@@ -98,7 +98,7 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
     assert "import layerboard" in lines
     times = "ms: latency of one image up to that layer, at the network's own input size"
     assert times in " ".join(found.out.split())
-    note = r"knn top-1 †: held out \d+\.\d %"
+    note = r"knn top-1 †: mini-\S+, the best, held out \d+\.\d %"
     assert re.search(note, " ".join(found.out.split()))
     result = said(capsys, out, "--task", "knn")
     rows = result["recommended"]
