@@ -232,19 +232,14 @@ def _advice(
     short: bool,
 ) -> Advice:
     """Choices as a result: their table, the reason of each, and what each task has to choose from."""
-    from layerboard.leaderboards.answer.choice import (
-        explain,
-        pareto_choices,
-        recommended_frame,
-        recommended_table,
-    )
+    from layerboard.leaderboards.answer.choice import explain, pareto_of, recommended_frame, recommended_table
 
     headings, lost = ", ".join(answer.column.heading for answer in answers), request.max_loss
     if len(answers) > 1:
         headings = f"all of {headings}; `layerboard show` has the best of each"
     texts = (explain(each, answers, lost, short=short) for each in choices)
     numbered = enumerate(zip(choices, texts, strict=True), start=1)
-    fronts = [pareto_choices(answer) for answer in answers]
+    fronts = [pareto_of(answer) for answer in answers]
     parts = (
         Result(
             title=f"Pareto front, score against time, {answer.column.heading}",

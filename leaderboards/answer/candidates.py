@@ -80,15 +80,7 @@ def candidates_of(
     if compressed is not None:
         scores = pd.concat([scores, column.select(compressed)], ignore_index=True)
         sizes = bytes_of(compressed)
-    ranks = {backbone.name: rank for rank, backbone in enumerate(column.backbones)}
-    ranked = bounded.assign(
-        rank=bounded["backbone"].map(ranks),
-        pooled=bounded["pooling"].map(pooling_rank),
-        difference=bounded["value"] - bounded["value"].max(),
-    )
-    keys = {"value": False, "rank": True, "primary": False, "layer": True, "pooled": True, "transform": True}
-    ranked = ranked.sort_values([*keys], ascending=[*keys.values()], kind="stable")
-    rows = with_costs(ranked, costs)
+    rows = with_costs(_ranked(column, bounded), costs)
     known = [facts.get(entry_name(name), UNKNOWN) for name in rows["backbone"]]
     places = zip(known, rows["layer"], strict=True)
     widths = [dict(enumerate(each.widths, start=1)).get(layer, nan) for each, layer in places]
@@ -104,6 +96,18 @@ def candidates_of(
     rows = rows.assign(bytes=[sizes.get((*key,), FLOAT32 * dim) for *key, dim in vectors])
     values = (rows[name].tolist() for name in CANDIDATE)
     return tuple(Candidate(**dict(zip(CANDIDATE, row, strict=True))) for row in zip(*values, strict=True))
+
+
+def _ranked(column: Column, bounded: pd.DataFrame) -> pd.DataFrame:
+    """Candidates with the highest first, and by how much each is below it."""
+    ranks = {backbone.name: rank for rank, backbone in enumerate(column.backbones)}
+    ranked = bounded.assign(
+        rank=bounded["backbone"].map(ranks),
+        pooled=bounded["pooling"].map(pooling_rank),
+        difference=bounded["value"] - bounded["value"].max(),
+    )
+    keys = {"value": False, "rank": True, "primary": False, "layer": True, "pooled": True, "transform": True}
+    return ranked.sort_values([*keys], ascending=[*keys.values()], kind="stable")
 
 
 def compressed_of(column: Column, compressed: pd.DataFrame) -> pd.DataFrame:

@@ -246,7 +246,7 @@ def recommended_frame(choices: Sequence[Choice], reasons: Sequence[str] | None =
     return pd.DataFrame(rows, columns=PARETO if reasons is None else RECOMMENDED)
 
 
-def pareto_choices(answer: Answer) -> list[Choice]:
+def pareto_of(answer: Answer) -> list[Choice]:
     """The layers of a column that no other beats in score without taking longer, the cheapest first."""
     front = list[Candidate]()
     for each in sorted(answer.candidates, key=lambda each: (each.ms, -each.value)):

@@ -11,7 +11,7 @@ import pytest
 
 from layerboard.leaderboards.answer.answer import Answer, answers_of
 from layerboard.leaderboards.answer.candidates import CANDIDATE, Candidate, apply_limits, exempt
-from layerboard.leaderboards.answer.choice import choose, least_loss, pareto_choices, safe_choices, undecided
+from layerboard.leaderboards.answer.choice import choose, least_loss, pareto_of, safe_choices, undecided
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import LAYER_COSTS, find_measured_device, layer_costs
@@ -345,8 +345,8 @@ def test_on_the_front_nothing_scores_as_much_in_less_time() -> None:
         ("slow", 1, 50, 9), ("a", 1, 40, 2), ("a", 2, 60, 4), ("same", 1, 60, 4.5), ("b", 1, 30, 2),
         ("none", 1, 99, NAN), ("best", 1, 70, 20), ("fast", 1, 5, 1),
     )  # fmt: skip
-    assert [choice.backbone for choice in pareto_choices(answered(rows))] == ["fast", "a", "a", "best"]
-    assert pareto_choices(answered(candidates(("a", 1, 5, NAN)))) == []
+    assert [choice.backbone for choice in pareto_of(answered(rows))] == ["fast", "a", "a", "best"]
+    assert pareto_of(answered(candidates(("a", 1, 5, NAN)))) == []
 
 
 # several tasks

@@ -10,7 +10,7 @@ from layerboard.leaderboards.answer.choice import (
     RECOMMENDED,
     Choice,
     explain,
-    pareto_choices,
+    pareto_of,
     recommended_frame,
     recommended_table,
     safe_choices,
@@ -132,7 +132,7 @@ def test_only_what_was_compared_is_shown_to_be_the_best() -> None:
 
 def test_the_front_says_what_each_layer_loses() -> None:
     answer = shown(("b", 1, 20, 1), ("a", 8, 60, 8), ("a", 9, 61, 9))
-    front, table = pareto_choices(answer), recommended_table(pareto_choices(answer), [answer])
+    front, table = pareto_of(answer), recommended_table(pareto_of(answer), [answer])
     assert table["score"].tolist() == ["20.0 ± 1.0", "60.0 ± 1.0", "61.0 ± 1.0"]
     assert table["loses at most"].tolist() == ["41.0", "1.0", "0.0"]
     assert recommended_frame(front)["loss"].tolist() == [41, 1, 0]

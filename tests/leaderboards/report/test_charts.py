@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.answer.choice import pareto_choices
+from layerboard.leaderboards.answer.choice import pareto_of
 from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.style import COLOURS, looks, series_look
 from layerboard.leaderboards.report import charts
@@ -112,7 +112,7 @@ def test_the_front_of_the_chart_is_the_one_that_is_computed():
     rows = frame.assign(layer=1, depth=1).to_dict("records")
     ahead = {name for name, front in computed(transforms, rows, "backbone", "front") if front == "true"}
     rows = zip(names, [1] * 60, frame["value"], frame["ms"], strict=True)
-    front = [choice.deepest for choice in pareto_choices(answered(candidates(*rows)))]
+    front = [choice.deepest for choice in pareto_of(answered(candidates(*rows)))]
     # of rows that are equal in both, either may be taken
     assert len(ahead) == len(front) > 3
     fields = ["ms", "value"]
