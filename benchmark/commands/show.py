@@ -101,7 +101,7 @@ def show(request: ShowRequest) -> None:
 
 @show_command.python
 def best(request: ShowRequest) -> Result:
-    """``frame`` has one row per task and dataset, with the columns of ``leaderboards.answers.answer_frame``.
+    """``frame`` has one row per task and dataset, with the columns of ``leaderboards.answer.answer_frame``.
 
     After ``suite`` come scores in percent with 95 % intervals, the maximum ``loss`` against the true best,
     the held-out score, and what is not shown to be worse (``rivals``, ``layers``). What variants, poolings,
@@ -224,14 +224,9 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
 
     If only costs were measured or asked for, it has the cost of each whole backbone instead.
     """
+    from layerboard.leaderboards.answer.answer import answer_frame, answers_of, unscored
+    from layerboard.leaderboards.answer.phrases import answer_table, notes
     from layerboard.leaderboards.board.costs import disturbed_notes, find_measured_device
-    from layerboard.leaderboards.findings.answers import (
-        answer_frame,
-        answer_notes,
-        answer_table,
-        answers_of,
-        unscored,
-    )
     from layerboard.leaderboards.sections.cost import whole_table
     from layerboard.tasks.framework.registry import COST
 
@@ -245,7 +240,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
     costs = costs[(costs["dataset"] == device) & costs["value"].notna()]
     if answers:
         title, frame = f"suite {board.suite}", answer_frame(answers)
-        table = answer_table(answers, board.labels)
+        table = answer_table(answers)
         costs = costs[costs["backbone"].isin(frame["backbone"])]
     elif len(costs) and (not tasks or COST in tasks):
         frame = costs[costs["layer"] == -1].pivot_table("value", "backbone", "metric").reset_index()
@@ -255,9 +250,9 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         title, why = f"no scores{found_by_analyses}", unscored(board)
         return Result(title=title, frame=nothing, table=nothing, notes=why, draw=drawn(board, []))
     frame.insert(0, "suite", board.suite)
-    notes = (*board.warnings, *answer_notes(answers), *unscored(board), *disturbed_notes(costs, device))
+    below = (*board.warnings, *notes(answers), *unscored(board), *disturbed_notes(costs, device))
     draw = drawn(board, ["layers", "*-layers", "cost-*"])
-    return Result(title=title, frame=frame, table=table, notes=notes, parts=tuple(_beyond(board)), draw=draw)
+    return Result(title=title, frame=frame, table=table, notes=below, parts=tuple(_beyond(board)), draw=draw)
 
 
 def _beyond(board: "Board") -> Iterator[Result]:

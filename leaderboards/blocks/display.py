@@ -28,6 +28,7 @@ POOLINGS: dict[str, str] = {
 UNLIKE = 0.2  # share of an interval's width: halves that differ by more are told by both ends
 FURTHEST = 20  # numbers of units are told up to this many times those that are there
 PARTS = ("", ".inside", ".cka", ".cost", ".held-out")  # endings of the names of pages and files of one suite
+MAX_LOSS = 2.0  # points that a recommended layer is shown to lose at most, unless another limit is asked for
 OTHER_PAGES = ("literature",)  # names of pages that may be beside those of suites
 
 # what a held-out score is, and what it is not

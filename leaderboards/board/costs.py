@@ -91,14 +91,6 @@ def _view_sizes(costs: pd.DataFrame) -> "pd.Series[str]":
     return sizes.where(sizes.str.match(r"\d+ x \d+"), "")
 
 
-def image_bytes(row: pd.Series) -> float:
-    """Bytes of all vectors of an image, one or one a patch token; NaN if the number of tokens is unknown.
-
-    The row has the fields ``bytes`` (of a vector), ``pooling`` and ``tokens``.
-    """
-    return float(row["bytes"] * (row["tokens"] if row["pooling"] == "grid" else 1))
-
-
 def bytes_of(compressed: pd.DataFrame) -> dict[Vector, float]:
     """Bytes of the compressed vectors of a board's records, and of the same in float32."""
     packed, whole = (compressed[compressed["metric"] == metric] for metric in BYTES)
@@ -127,13 +119,3 @@ def disturbances(costs: pd.DataFrame, device: str | None) -> list[dict[str, str]
 def disturbed_notes(costs: pd.DataFrame, device: str | None) -> list[str]:
     """`DISTURBANCE` as sentences."""
     return [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
-
-
-def pareto_front(rows: pd.DataFrame, cost: str = "ms") -> pd.DataFrame:
-    """The Pareto front: rows that no other beats in ``value`` at the same or less cost, the cheapest first.
-
-    Of equal costs the highest score counts, of equal scores the cheapest.
-    """
-    rows = rows[rows[cost].notna() & rows["value"].notna()]
-    rows = rows.sort_values([cost, "value"], ascending=[True, False], kind="stable")
-    return rows[rows["value"] > rows["value"].astype(float).cummax().shift(fill_value=float("-inf"))]

@@ -1,1 +1,1 @@
-"""What a board says in words: answers, recommendations, paired comparisons, limits."""
+"""What a board says beside its answers: paired comparisons, published numbers, licences."""

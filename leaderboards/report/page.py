@@ -5,12 +5,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from layerboard.leaderboards.answer.answer import answers_of
 from layerboard.leaderboards.blocks.blocks import Heading
 from layerboard.leaderboards.blocks.csv import numbers_text
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts.engine import vega_script
 from layerboard.leaderboards.charts.style import SWATCHES
-from layerboard.leaderboards.findings.answers import answers_of
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.report.answer import answer_html
 from layerboard.leaderboards.report.choices import ReportChoice, choices_of, matrix_words, series_words
@@ -74,7 +74,9 @@ def _scored_sections(report: Report, choices: Mapping[str, ReportChoice]) -> lis
     listed = count if count <= MANY else report.backbones["family"].nunique()
     shared = {"choices": choices, "looks": report.looks, "rows": listed}
     sections = [
-        PageSection("answer", "answer", "The answer", answer_html(answers_of(report.board), report)),
+        PageSection(
+            "answer", "answer", "The answer", answer_html(answers_of(report.board, report.facts), report)
+        ),
         PageSection(
             "best",
             "best layers",

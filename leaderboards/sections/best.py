@@ -1,6 +1,5 @@
 """The section on the best layer of each backbone, with what is needed to read it."""
 
-import math
 from collections.abc import Iterator
 
 import pandas as pd
@@ -13,7 +12,7 @@ from layerboard.leaderboards.board.differences import enough_images
 from layerboard.leaderboards.board.frames import PIXELS, RANDOM
 from layerboard.leaderboards.sections.means import mean_blocks, table_with_means
 from layerboard.leaderboards.sections.provenance import join, list_blocks
-from layerboard.leaderboards.sections.tables import board_table, mark_of
+from layerboard.leaderboards.sections.tables import board_table
 
 CAPTION = "The best layer of each backbone"
 HELD_OUT_CAPTION = f"{CAPTION}, held out"
@@ -160,13 +159,9 @@ def held_out_table(board: Board) -> pd.DataFrame:
     if not any(column.held_out for column in board.columns):
         return pd.DataFrame()
 
-    def cells(column: Column) -> dict[str, Cell]:
-        top = max((choice.score for choice in column.held_out.values()), default=math.nan)
+    def cells(column: Column) -> dict[str, Cell]:  # without marks: the best is that of the leaderboard
         return {
-            name: Cell(
-                f"{display.score_text(choice.score)} ({display.signed_text(-choice.optimism)})",
-                mark_of(best=choice.score == top, maybe=False),
-            )
+            name: Cell(f"{display.score_text(choice.score)} ({display.signed_text(-choice.optimism)})")
             for name, choice in column.held_out.items()
         }
 

@@ -3,16 +3,16 @@
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from layerboard.benchmark.commands.list import BackboneFilters, facts, text_of
 from layerboard.benchmark.plan.facts import teachers
+from layerboard.leaderboards.answer.candidates import apply_limits
 from layerboard.leaderboards.findings.facts import commercial_use
-from layerboard.leaderboards.findings.limits import within
 from layerboard.zoo.registry.find import all_specs, find
 from tests.benchmark.commands.backbones_page import PATH, page
 from tests.benchmark.runs import command
+from tests.leaderboards.answer.test_candidates import candidates, given
 
 Capture = pytest.CaptureFixture[str]
 
@@ -59,9 +59,8 @@ def test_filters(capsys: Capture, options: tuple[str, ...], some: str, none: str
 def test_commercial_means_the_same_to_list_and_recommend(capsys: Capture, licence: str) -> None:
     """Of every licence of the registry: a word in its name does not decide, what it allows does."""
     listed = {spec.licence for spec in find(names(capsys, "--licence", "commercial"))}
-    layer = {"backbone": "a", "layer": "1", "value": 1.0, "bytes": 4, "transform": "", "licence": licence}
-    rows, _ = within(pd.DataFrame([layer]), {}, commercial=True)
-    assert (licence in listed) == (commercial_use(licence) == "allowed") == (len(rows) == 1)
+    allowed, _ = apply_limits(given(candidates(("a", 1, 50, 1.0), licence=licence)), {}, commercial=True)
+    assert (licence in listed) == (commercial_use(licence) == "allowed") == (len(allowed) == 1)
 
 
 @pytest.mark.parametrize(("wanted", "count"), [("any", len(all_specs())), ("noncommercial", 5)])

@@ -20,8 +20,9 @@ from PIL import Image
 
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.plan.suites import MINI_SUITE, STANDARD_SUITE
+from layerboard.leaderboards.answer.answer import Answer
+from layerboard.leaderboards.answer.choice import Choice
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.findings.recommendation import Compared, Pick
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import to_frame
@@ -33,8 +34,8 @@ from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.views import view_size
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command, run
+from tests.leaderboards.answer.test_candidates import candidates, cost, given
 from tests.leaderboards.builder import layers
-from tests.leaderboards.findings.test_picks import cost
 
 Capture = pytest.CaptureFixture[str]
 MS = {"mini-fs": 3.0, "mini-resnet": 1.0}
@@ -92,16 +93,12 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
     found = command(capsys, "recommend", "-o", out, "--task", "knn")
     assert found.code == 0
     lines = found.out.splitlines()
-    assert lines[0].startswith("backbone ")
+    assert lines[0].startswith("recommended for knn top-1")
     assert any(line.startswith("1. mini-") for line in lines)
     assert "import layerboard" in lines
-    times = (
-        "Milliseconds are for one image on Fast CPU, 2 threads, up to the layer, at the network's own input"
-    )
+    times = "ms: latency of one image up to that layer, at the network's own input size"
     assert times in " ".join(found.out.split())
-    note = (
-        r"knn top-1 †: the best layer of mini-\S+ was chosen on the test data, .* held out it scores \d+\.\d"
-    )
+    note = r"knn top-1 †: mini-\S+, the best, held out \d+\.\d %"
     assert re.search(note, " ".join(found.out.split()))
     result = said(capsys, out, "--task", "knn")
     rows = result["recommended"]
@@ -143,17 +140,17 @@ def test_the_lines_of_python_run_and_give_the_vectors_of_that_layer(out: Path) -
     found = recommended(RecommendRequest(["knn", "spair"], output=out))
     names: dict[str, object] = {"images": photos()}
     exec(found.code[0], names)
-    pick = found.picks[0]
+    choice = found.choices[0]
     vectors = [value for name, value in names.items() if name.startswith("vectors")]
-    spec = find([pick.backbone])[0]
+    spec = find([choice.backbone])[0]
     assert len(vectors) == 2  # of a task on vectors and one on grids
-    for one, row in zip(vectors, pick.rows.values(), strict=True):
+    for one, row in zip(vectors, choice.candidates.values(), strict=True):
         assert isinstance(one, torch.Tensor)
         assert one.shape[0] == 3
-        assert one.ndim == (4 if row["pooling"] == "grid" else 2)
+        assert one.ndim == (4 if row.pooling == "grid" else 2)
         assert one.shape[-1] == next(stage.width for stage in spec.stages if stage.width == one.shape[-1])
     encode = next(value for name, value in names.items() if name.startswith("encode"))
-    assert str(encode.layer) == str(next(iter(pick.rows.values()))["layer"])  # type: ignore[attr-defined]
+    assert str(encode.layer) == str(next(iter(choice.candidates.values())).layer)  # type: ignore[attr-defined]
 
 
 COLUMNS = [
@@ -167,10 +164,10 @@ DENSE = ("videos", "keypoints", "scenes", "objects", "parts", "masks")
 """Roles of tasks that are scored on grids."""
 
 
-def row_of(**facts: object) -> pd.Series:
+def choice_of(column: Column, backbone: str, **facts: object) -> Choice:
     """A layer that is recommended, as `code_of` takes it."""
-    usual = {"layer": 2, "pooling": "cls", "input_size": 224, "dim": 96.0, "transform": "", "thresholds": ""}
-    return pd.Series(usual | facts)
+    (candidate,) = given(candidates((backbone, 2, 50.0, 1.0), **facts))
+    return Choice({column: candidate})
 
 
 @cache
@@ -188,16 +185,15 @@ def test_the_lines_of_python_run_for_every_task_and_protocol(column: Column) -> 
     (task,) = find_tasks([column.task])
     # views of dense tasks are large, and a ConvNet does not attend to thousands of tokens
     name, pooling, width = ("mini-resnet", "grid", 64) if task.role in DENSE else ("mini-fs", "cls", 96)
-    row = row_of(pooling=pooling, input_size=64, dim=width)
-    vectors = vectors_by(re.sub("#.*", "", code_of(Pick(name, {column: row}))))
+    choice = choice_of(column, name, pooling=pooling, dim=width)
+    vectors = vectors_by(re.sub("#.*", "", code_of(choice)))
     assert (vectors.ndim, vectors.shape[0], vectors.shape[-1]) == (4 if pooling == "grid" else 2, 1, width)
 
 
 def test_the_lines_of_python_run_for_a_task_of_somebodys_own() -> None:
     column = Column("my-task", "images", "standard", metric="score", heading="my-task", partial=False)
-    row = row_of(pooling="grid", input_size=64)
     names: dict[str, object] = {"images": photos()[:1]}
-    exec(code_of(Pick("mini-fs", {column: row})), names)
+    exec(code_of(choice_of(column, "mini-fs", pooling="grid")), names)
     assert isinstance(names["vectors"], torch.Tensor)
 
 
@@ -213,7 +209,7 @@ def test_the_lines_of_python_run_for_a_task_of_somebodys_own() -> None:
 )
 def test_the_lines_of_python_ask_for_weights_that_were_given(name: str, revision: str, given: bool) -> None:
     (column,) = (each for each in COLUMNS if (each.task, each.protocol) == ("knn", "standard"))
-    code = code_of(Pick(name, {column: row_of(revision=revision)}))
+    code = code_of(choice_of(column, name, revision=revision))
     assert ('weights="PATH"' in code) == given
 
 
@@ -222,7 +218,7 @@ def test_the_lines_of_python_ask_for_weights_that_were_given(name: str, revision
 )
 def test_the_lines_of_python_load_directories_and_files_by_their_paths(name: str, call: str) -> None:
     (column,) = (each for each in COLUMNS if (each.task, each.protocol) == ("knn", "standard"))
-    code = code_of(Pick(name, {column: row_of(revision="sha256:01")}), {name: "digest of its path"})
+    code = code_of(choice_of(column, name, revision="sha256:01"), {name: "digest of its path"})
     assert f"layerboard.load({call}, layer=2" in code
     assert "weights" not in code
 
@@ -244,9 +240,9 @@ def test_times_are_those_of_the_lines_of_python(data: Path, tmp_path: Path, suit
         said, taken, calls = dict[str, float](), dict.fromkeys(left, math.inf), {}
         for task in left:
             found = recommended(RecommendRequest([task], output=tmp_path / "out"))
-            row = found.picks[0].deepest
-            assert row["timed_at"] == row["view_size"]
-            said[task], calls[task] = row["ms"], call_of(found.code[0], row["timed_at"])
+            best = found.choices[0].deepest
+            assert best.timed_at == best.view_size
+            said[task], calls[task] = best.ms, call_of(found.code[0], best.timed_at)
         for _, (task, call) in product(range(ROUNDS), calls.items()):
             begin = thread_time()
             call()
@@ -296,24 +292,24 @@ def test_the_score_of_another_choice_than_the_limits_leave_is_not_said(
 
     free, all_chosen, cut = answer(), answer("--max-ms", "3"), answer("--max-ms", "2")
     assert "scores best, 60.0" in free
-    assert "held out it scores 55.0" in free
+    assert "held out 55.0 %" in free
     assert "scores best, 60.0" in all_chosen
     assert "is 10.0 points below mini-fs layer 3 cls (60.0), which the limits leave out" in cut
     assert "held out" not in cut
 
 
 def test_named_backbones_are_compared_with_the_best_of_all(out: Path) -> None:
-    def compared(*names: str) -> Compared:
+    def compared(*names: str) -> Answer:
         request = RecommendRequest(output=out, tasks=("knn",), backbones=names)
-        (found,) = recommended(request).columns.values()
-        return found
+        (answer,) = recommended(request).answers
+        return answer
 
     every = compared()
     for name in BACKBONES:
         named = compared(name)
-        assert named.best["backbone"] == every.best["backbone"]
-        own = every.rows[every.rows["backbone"] == name].reset_index(drop=True)
-        pd.testing.assert_frame_equal(named.rows, own)
+        assert named.best.backbone == every.best.backbone
+        own = [repr(each) for each in every.candidates if each.backbone == name]  # in which NaN is NaN
+        assert [*map(repr, named.candidates)] == own
 
 
 def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, whole: Whole) -> None:

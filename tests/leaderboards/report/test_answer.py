@@ -2,12 +2,11 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import pytest
 from scipy.stats import rankdata
 
+from layerboard.leaderboards.answer.answer import answers_of
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.ranks import mean_ranks
-from layerboard.leaderboards.findings.answers import answers_of, fewest_choices
 from layerboard.leaderboards.findings.facts import Facts
 from layerboard.leaderboards.report.answer import answer_html
 from layerboard.leaderboards.report.content import report_of
@@ -23,76 +22,55 @@ def found():
     return content()
 
 
-def card(**changes):
-    """The first card, of an answer that is changed, below the verdict."""
-    one = replace(answers_of(found().board)[0], **changes)
-    return answer_html([one], found())
+def card(best=None, **changes):
+    """The only card, of an answer that is changed, with the verdict above it."""
+    one = replace(answers_of(found().board, found().facts)[0], **changes)
+    return answer_html([replace(one, best=replace(one.best, **best or {}))], found())
 
 
 def test_a_lead_is_called_one_only_where_all_were_compared():
-    assert "shown to be better than the 3 others (95 %)" in card(compared=3)
-    assert "better than" not in card(compared=2, untested=("mini-fs",))
-    assert "not compared with mini-fs: per-item scores" in card(compared=2, untested=("mini-fs",))
-    assert "better than" not in card(compared=0)
-    assert "not compared with the other backbones" in card(compared=0)
+    assert "shown to be better than the 3 others (95 %)" in card(untested=())
+    some = card(untested=("mini-fs",))
+    assert "better than" not in some
+    assert "<p>1 not compared</p>" in some
+    assert "not compared with mini-fs, without per-item scores" in some
 
 
 def test_who_cannot_be_told_from_the_best_is_named():
-    text = card(compared=3, rivals=("mini-clip", HOSTILE), layers=(1, 2), loss=2.14)
-    below = "at most 2.1 points below the best (95 %); "
-    assert f"{below}<strong>not shown to be worse:</strong> mini-clip, &lt;/script&gt;" in text
-    assert "its layers 1, 2 not shown to be worse" in text
+    text = card({"loss": 2.14}, untested=(), rivals=("mini-clip", HOSTILE), layers=(1, 2))
+    assert "loses at most 2.1 points (95 %); not shown to be worse: mini-clip; &lt;/script&gt;" in text
+    assert "; layer 1, 2</p>" in text
     assert "better than" not in text
-    untold = card(compared=0, rivals=("mini-clip",))  # it has the same score
-    assert "<strong>not shown to be worse:</strong> mini-clip" in untold
-    assert "points below" not in untold
-    assert "all 3 others" in card(compared=3, rivals=("mini-clip", "mini-fs", HOSTILE))
+    untold = card(rivals=("mini-clip",))  # it has the same score
+    assert "not shown to be worse: mini-clip" in untold
+    assert "loses at most" not in untold
 
 
 def test_the_pooling_stands_beside_the_layer_and_a_cost_is_told_where_it_is_known():
     text = card()
     assert "layer 3 of 3, cls</p>" in text
-    assert "64-dimensional vectors, about 600 M parameters" in text
+    assert "64-dimensional vectors, about 600M parameters up to it" in text
     assert " ms an image" not in text
-    assert "4.00 ms an image on a card" in card(backbone="mini-clip", layer=2)
+    assert "4.00 ms an image on a card" in card({"backbone": "mini-clip", "layer": 2, "ms": 4.0})
 
 
-def test_the_verdict_names_few_layers_and_what_one_alone_would_lose():
+def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all():
+    text = card()
+    assert "<p>Take <strong>mini-dino, layer 3 cls</strong> (about 600M parameters).</p>" in text
+    assert "<p>Scores best, 62.2 ± 1.0.</p>" in text
     # each backbone's scores in davis are half of those in knn, in reverse
     losses = {
         KNN: {("mini-dino", 3): (1.25, True), "mini-clip": (3.0, False)},
         DAVIS: {("mini-dino", 1): (2.54, True), ("mini-dino", 3): (20.04, False)},
     }
     report = replace(found(), board=bounded(Board.of(small(), "mini"), losses))
-    for text in (answer_html(answers_of(each.board), each) for each in (report, found())):
-        assert "Take <strong>mini-dino, layer 3 (cls)</strong> (about 600 M parameters up to it)" in text
-        assert "; for video mask propagation its <strong>layer 1 (grid)</strong>." in text
-    text = answer_html(answers_of(report.board), report)
-    assert "Each is at most 2.5 points below the best compared of its tasks (95 %). " in text
-    lost = dict.fromkeys(small()["backbone"], (30.0, False))
-    every = bounded(Board.of(small(), "mini"), {key: lost | some for key, some in losses.items()})
-    assert "below the best measured of" in answer_html(answers_of(every), replace(report, board=every))
-    assert "The first one alone for everything may lose up to 20.0 points (video mask propagation)" in text
-
-
-def test_what_was_not_compared_is_said_to_be_taken_by_its_score_alone():
+    text = " ".join(answer_html(answers_of(report.board), report).split())
+    assert "One backbone for all 2 tasks: <strong>mini-dino, layers 1 grid, 3 cls</strong>" in text
+    assert "; at worst, davis J&amp;F: scores best, 31.1 ± 1.0, loses at most 2.5 points" in text
+    assert "The best of each task is on its card." in text
     text = answer_html(answers_of(found().board), found())
-    assert "By scores alone: how far they may be below the best was not tested." in text
-    assert "points below" not in text
-    assert "may lose up to" not in text
-
-
-@pytest.mark.parametrize("maybe", [False, True])
-def test_a_layer_that_may_be_the_best_in_two_tasks_is_taken_for_both(maybe):
-    davis = {"task": "davis", "dataset": "mini-davis", "metric": "J&F"}
-    rows = frame(scored("mini-fs", "FS", [50.0, 60.0]), scored("mini-fs", "FS", [21.0, 20.0], **davis))
-    losses = {
-        KNN: {("mini-fs", 1): (12.0, False), ("mini-fs", 2): (0.5, True)},
-        DAVIS: {("mini-fs", 1): (0.75, True), ("mini-fs", 2): (1.5, maybe)},
-    }
-    choices = fewest_choices(answers_of(bounded(Board.of(rows), losses)))
-    assert [each.layer for each in choices] == ([2] if maybe else [2, 1])
-    assert sum(choices[0].losses.values()) == (2.0 if maybe else 0.5)
+    assert "By scores where it is not known how much may be lost" in text
+    assert "loses at most" not in text
 
 
 def test_toys_are_named_as_toys_and_own_images_by_their_folder():

@@ -5,11 +5,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.board.costs import pareto_front
+from layerboard.leaderboards.answer.choice import pareto_of
 from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.style import COLOURS, looks, series_look
 from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.views import VIEWS, view_named
+from tests.leaderboards.answer.test_candidates import answered, candidates
 from tests.leaderboards.colours import VISIONS, lab, pixels_of
 
 
@@ -110,9 +111,10 @@ def test_the_front_of_the_chart_is_the_one_that_is_computed():
     transforms = charts.fill_placeholders(charts.tradeoff(), words)["transform"]
     rows = frame.assign(layer=1, depth=1).to_dict("records")
     ahead = {name for name, front in computed(transforms, rows, "backbone", "front") if front == "true"}
-    front = pareto_front(frame)
+    rows = zip(names, [1] * 60, frame["value"], frame["ms"], strict=True)
+    front = [choice.deepest for choice in pareto_of(answered(candidates(*rows)))]
     # of rows that are equal in both, either may be taken
     assert len(ahead) == len(front) > 3
     fields = ["ms", "value"]
     taken = frame[frame["backbone"].isin(ahead)].sort_values("ms")
-    assert taken[fields].to_numpy().tolist() == front[fields].to_numpy().tolist()
+    assert taken[fields].to_numpy().tolist() == [[each.ms, each.value] for each in front]

@@ -66,9 +66,9 @@ def test_the_answer_comes_first_and_says_what_it_rests_on(text):
     assert "mini-dino" in card
     assert "layer 3 of 3" in card
     assert "62.2" in card
-    assert "held out: 61.8 % (held-out choice of the layer; it does not correct" in card
+    assert "held out 61.8 % (held-out choice of the layer; it does not correct" in card
     assert "random features 3.0 %" in card
-    assert "not compared with the other backbones" in card
+    assert "<p>3 not compared</p>" in card
     assert "better than" not in card
 
 

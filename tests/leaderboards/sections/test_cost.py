@@ -11,8 +11,8 @@ from layerboard.leaderboards.exchange.check import check_pages
 from layerboard.leaderboards.sections.cost import cost_page, up_to_table, whole_table
 from layerboard.leaderboards.writers.build import pages_of
 from layerboard.leaderboards.writers.markdown import markdown_page
+from tests.leaderboards.answer.test_candidates import CPU, cost
 from tests.leaderboards.builder import NAN, frame, layers, record
-from tests.leaderboards.findings.test_picks import CPU, cost
 from tests.leaderboards.shown import write_pages
 
 WHOLE = {

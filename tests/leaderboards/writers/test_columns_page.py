@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from layerboard.leaderboards.answer.answer import answer_frame
 from layerboard.leaderboards.board.tidy import INSIDE, TIDY
-from layerboard.leaderboards.findings.answers import answer_frame
 from layerboard.leaderboards.findings.paired import Match, match_frame
 from layerboard.leaderboards.published import literature
 from layerboard.leaderboards.records.record import COLUMNS

@@ -8,14 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from layerboard.leaderboards.answer.answer import answer_frame, answers_of, unscored
+from layerboard.leaderboards.answer.phrases import answer_table, notes
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.findings.answers import (
-    answer_frame,
-    answer_notes,
-    answer_table,
-    answers_of,
-    unscored,
-)
 from layerboard.tasks.framework.assess import below_best
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure, write_layers
 
@@ -57,22 +52,23 @@ def three(tmp_path: Path) -> pd.DataFrame:
 
 def test_the_best_layer_of_the_best_backbone(three: pd.DataFrame, tmp_path: Path) -> None:
     (found,) = answers_of(Board.of(three, items=tmp_path))
-    assert (found.backbone, found.layer, found.depth, found.pooling) == ("mini-dino", 2, 2, "cls")
-    assert (found.score, found.ci_low, found.ci_high, found.held_out) == (50.0, 48.0, 52.0, 49.5)
+    best = found.best
+    assert (best.backbone, best.layer, best.depth, best.pooling) == ("mini-dino", 2, 2, "cls")
+    assert (best.value, best.ci_low, best.ci_high, found.held_out) == (50.0, 48.0, 52.0, 49.5)
     assert (found.rivals, found.untested, found.compared) == (("mini-clip",), (), 2)
     assert found.layers == (1,)
     below = below_best([measured(list(fewer(wrong))) for wrong in (0, 1, 1, 9, 39, 40)], "top-1")
     assert below[0] is not None
-    assert found.loss == pytest.approx(below[0].loss)
-    assert 2 < found.loss < 10  # a hit of 80 is 1.25 points
-    assert (found.milliseconds, found.device) == (2.04, "a card")
+    assert found.best.loss == pytest.approx(below[0].loss)
+    assert 2 < found.best.loss < 10  # a hit of 80 is 1.25 points
+    assert (found.best.ms, found.device) == (2.04, "a card")
 
 
 def test_without_items_nothing_is_compared(three: pd.DataFrame, tmp_path: Path) -> None:
     for items in (None, tmp_path / "nowhere"):
         (found,) = answers_of(Board.of(three, items=items))
         assert (found.rivals, found.untested, found.compared) == ((), ("mini-clip", "mini-mae"), 0)
-        assert (found.layers, math.isnan(found.loss)) == ((), True)
+        assert (found.layers, math.isnan(found.best.loss)) == ((), True)
 
 
 def test_backbones_that_share_the_best_score_are_all_named(tmp_path: Path) -> None:
@@ -81,20 +77,21 @@ def test_backbones_that_share_the_best_score_are_all_named(tmp_path: Path) -> No
         scored(tmp_path, "mini-clip", fewer(9), fewer(0), family="CLIP"),
     )
     (found,) = answers_of(Board.of(both, items=tmp_path))
-    assert {found.backbone, *found.rivals} == {"mini-dino", "mini-clip"}
+    assert {found.best.backbone, *found.rivals} == {"mini-dino", "mini-clip"}
 
 
 def test_layers_that_share_the_best_score_are_all_named(tmp_path: Path) -> None:
     (found,) = answers_of(Board.of(frame(scored(tmp_path, "mini-clip", fewer(0), fewer(0))), items=tmp_path))
-    assert (found.layer, found.layers) == (1, (2,))
+    assert (found.best.layer, found.layers) == (1, (2,))
 
 
 def test_costs_are_those_of_the_device_that_was_measured_last(three: pd.DataFrame) -> None:
     newer = {"dataset": "another card", "date": "2026-11-21T10:00:00+00:00"}
     (found,) = answers_of(Board.of(pd.concat([three, frame([cost("mini-dino", 2, 1.5, **newer)])])))
-    assert (found.milliseconds, found.device) == (1.5, "another card")
+    assert (found.best.ms, found.device) == (1.5, "another card")
     (found,) = answers_of(Board.of(pd.concat([three, frame([cost("mini-clip", 2, 1.5, **newer)])])))
-    assert (math.isnan(found.milliseconds), found.device) == (True, "")
+    (row,) = answer_frame([found]).to_dict("records")
+    assert (math.isnan(found.best.ms), row["device"]) == (True, "")
 
 
 def test_times_that_other_work_disturbed_are_called_so(three: pd.DataFrame) -> None:
@@ -102,9 +99,9 @@ def test_times_that_other_work_disturbed_are_called_so(three: pd.DataFrame) -> N
     for backbone in ("mini-clip", "mini-dino"):
         waited = frame([cost(backbone, -1, 50.0, metric="waiting")])
         found = answers_of(Board.of(pd.concat([three, waited])))
-        (row,) = answer_table(found, {"mini-dino": "mini-dino"}).to_dict("records")
-        said[backbone] = (found[0].disturbed, row["ms"])
-    assert said == {"mini-clip": (False, "2.0"), "mini-dino": (True, "2.0, disturbed")}
+        (row,) = answer_table(found).to_dict("records")
+        said[backbone] = (found[0].best.disturbed, row["ms"])
+    assert said == {"mini-clip": (False, "2.04"), "mini-dino": (True, "2.04 (disturbed)")}
 
 
 def test_a_floor_and_analyses_alone_answer_nothing() -> None:
@@ -113,12 +110,12 @@ def test_a_floor_and_analyses_alone_answer_nothing() -> None:
 
 def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
     found = answers_of(Board.of(three, items=tmp_path))
-    (row,) = answer_table(found, {"mini-dino": "DINO!", "mini-clip": "mini-clip"}).to_dict("records")
+    (row,) = answer_table(found).to_dict("records")
     assert next(iter(row)) == "task"
-    for cell in ("knn top-1", "DINO!", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.0", "mini-clip; layer 1"):
+    for cell in ("knn top-1", "mini-dino", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.04", "mini-clip; layer 1"):
         assert cell in row.values()
-    assert row["loses at most"] == f"{found[0].loss:.1f}"
-    assert [note.split(":")[0] for note in answer_notes(found)] == [
+    assert row["loses at most"] == f"{found[0].best.loss:.1f}"
+    assert [note.split(":")[0] for note in notes(found)] == [
         "knn top-1",  # the random floor is higher
         *("Not shown to be worse", "Loses at most", "Held out", "ms"),
     ]
@@ -126,9 +123,9 @@ def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
 
 def test_the_table_leaves_out_what_is_not_known() -> None:
     found = answers_of(Board.of(frame(layers([10.0, 20.0], final=15.0))))
-    table = answer_table(found, {"mini-dino": "mini-dino"})
+    table = answer_table(found)
     assert [*table] == ["task", "best backbone", "layer", "vectors", "score"]
-    assert answer_notes(found) == ()
+    assert notes(found) == ()
 
 
 def test_what_has_no_score_is_said_with_its_reason() -> None:
@@ -154,7 +151,7 @@ def test_analyses_that_a_backbone_has_nothing_of_are_said_together() -> None:
 def test_the_best_pooling_is_the_answer() -> None:
     better = unsure(layers([30.0, 5.0], pooling="mean", primary=False), half=2.0, chosen={1: 1.0}, loss=0.5)
     found = answers_of(Board.of(frame(layers([10.0, 20.0]), better, floor([3.0]))))
-    (row,) = answer_table(found, {"mini-dino": "mini-dino"}).to_dict("records")
+    (row,) = answer_table(found).to_dict("records")
     assert (row["vectors"], row["layer"], row["score"], row["held out"]) == (
         "mean",
         "1/2",
@@ -170,7 +167,7 @@ def test_backbones_are_ranked_and_compared_in_all_poolings(tmp_path: Path) -> No
     own = frame(scored(tmp_path, "mini-clip", fewer(9), fewer(2)), layers([10.0, 9.0], data="d1"), dino)
     write_layers(tmp_path, "mini-dino", [fewer(1), fewer(4)], pooling="mean")
     (found,) = answers_of(Board.of(own, items=tmp_path))
-    assert (found.backbone, found.pooling, found.rivals) == ("mini-dino", "mean", ("mini-clip",))
+    assert (found.best.backbone, found.best.pooling, found.rivals) == ("mini-dino", "mean", ("mini-clip",))
 
 
 def test_many_rivals_are_counted(tmp_path: Path) -> None:
@@ -179,8 +176,7 @@ def test_many_rivals_are_counted(tmp_path: Path) -> None:
     found = answers_of(
         Board.of(frame(scored(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups), items=tmp_path)
     )
-    labels = {name: name for name in ("mini-dino", *names)}
-    (others,) = answer_table(found, labels)["not shown to be worse"]
+    (others,) = answer_table(found)["not shown to be worse"]
     assert "5 of 5 others" in others
 
 

@@ -1,26 +1,22 @@
 """Choices among planted layers with known answers: limits, confidence sets, Pareto fronts, several tasks."""
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from layerboard.leaderboards.answer.answer import Answer, answers_of
+from layerboard.leaderboards.answer.candidates import CANDIDATE, Candidate, apply_limits, exempt
+from layerboard.leaderboards.answer.choice import choose, least_loss, pareto_of, safe_choices, undecided
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import (
-    LAYER_COSTS,
-    find_measured_device,
-    image_bytes,
-    layer_costs,
-    pareto_front,
-)
+from layerboard.leaderboards.board.costs import LAYER_COSTS, find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import bounds_of
 from layerboard.leaderboards.findings.facts import COMMERCIAL_USE, Facts, commercial_use
-from layerboard.leaderboards.findings.limits import CANDIDATE, candidates_of, spared, within
-from layerboard.leaderboards.findings.recommendation import Compared, compare_candidates, least_loss, picks_of
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure, write_layers
@@ -33,13 +29,37 @@ CPU = "Fast CPU, 2 threads"
 
 def candidates(*rows: tuple[str, int, float, float], **facts: object) -> pd.DataFrame:
     """Candidates of a backbone, layer, score and milliseconds each."""
-    usual = dict.fromkeys(("transform", "thresholds", "view_size", "timed_at"), "")
+    usual = dict.fromkeys(("transform", "thresholds", "view_size", "timed_at", "revision"), "")
     usual |= {"depth": 12, "pooling": "cls", "tap": "block", "protocol": "standard", "licence": "MIT"}
     usual |= {"parameters": NAN, "gflops": NAN, "dim": 96.0, "bytes": 384.0, "n": 400, "unit": "images"}
-    usual |= {"disturbed": False} | facts
+    usual |= {"disturbed": False, "loss": NAN, "difference": NAN, "maybe": False, "tokens": 64.0} | facts
     frame = pd.DataFrame(rows, columns=["backbone", "layer", "value", "ms"])
     frame = frame.assign(ci_low=frame["value"] - 1, ci_high=frame["value"] + 1)
-    return frame.assign(**usual).reindex(columns=CANDIDATE)  # type: ignore[arg-type]
+    return frame.assign(**usual)  # type: ignore[arg-type]
+
+
+def given(rows: pd.DataFrame) -> tuple[Candidate, ...]:
+    """The candidates of a frame, in its order."""
+    return tuple(Candidate(**row) for row in rows[CANDIDATE].to_dict("records"))  # type: ignore[misc]
+
+
+def table(answer: Answer) -> pd.DataFrame:
+    """The candidates of an answer, one a row."""
+    return pd.DataFrame(map(asdict, answer.candidates))
+
+
+def answered(rows: pd.DataFrame, column: Column = KNN, **facts: object) -> Answer:
+    """The answer of candidates, the highest first, of which limits leave out none."""
+    usual = {"elsewhere": {}, "device": ""} | facts
+    usual |= dict.fromkeys({"rivals", "untested", "layers", "baselines"} - facts.keys(), ())
+    every = given(rows)
+    return Answer(column=column, best=every[0], candidates=every, **usual)  # type: ignore[arg-type]
+
+
+def changed(answer: Answer, **columns: Sequence[object]) -> Answer:
+    """An answer whose candidates have other values in some fields."""
+    rows = table(answer).assign(**columns)
+    return replace(answer, candidates=given(rows))
 
 
 def cost(backbone: str, layer: int, ms: float, on: str = CPU, **changes: object):  # type: ignore[no-untyped-def]
@@ -93,18 +113,16 @@ def test_weights_are_those_up_to_a_layer_or_about_them() -> None:
         cost("mini-dino", 1, 2.0),
     )
     facts = {"mini-dino": Facts(licence="MIT", parameters=5000.0, widths=(80, 80))}
-    columns = Board.of(records).columns
-    (found,) = candidates_of(columns, layer_costs(records, CPU), facts).values()
-    assert list(found.columns) == CANDIDATE
-    found = found.set_index(["backbone", "layer"])
+    (answer,) = answers_of(Board.of(records), facts)
+    found = table(answer).set_index(["backbone", "layer"])
     assert sorted(found.index) == [("mini-clip", 1), ("mini-dino", 1), ("mini-dino", 2)]
     assert found.loc[("mini-dino", 1), ["ms", "dim", "parameters", "ci_high"]].tolist() == [2, 96, 1000, 12]
     assert found.loc[("mini-dino", 2), ["dim", "parameters", "licence"]].tolist() == [80, 5000, "MIT"]
     assert math.isnan(found.loc[("mini-dino", 2), "ms"])
     assert found.loc[("mini-clip", 1), "licence"] == "unknown"
     assert found.loc[("mini-clip", 1), ["dim", "parameters", "ms"]].isna().all()
-    (found,) = candidates_of(columns, layer_costs(records, None), facts).values()
-    found = found.set_index(["backbone", "layer"])
+    (answer,) = answers_of(Board.of(records), facts, device="")
+    found = table(answer).sort_values("layer").set_index(["backbone", "layer"])
     assert found.loc["mini-dino", "parameters"].tolist() == [2500, 5000]  # an equal share a block
 
 
@@ -114,21 +132,20 @@ def test_costs_are_those_at_the_size_that_the_task_shows() -> None:
         cost("mini-dino", 1, ms, pooling=size) for size, ms in (("128 x 128", 9.0), ("64 x 64", 2.0))
     ]
     records = frame(layers([10.0]), *measured_at)
-    costs = layer_costs(records, CPU)
-    assert costs["timed_at"].tolist() == ["64 x 64", "128 x 128"]
+    assert layer_costs(records, CPU)["timed_at"].tolist() == ["64 x 64", "128 x 128"]
     for shown, expected in (
         ("128 x 128", ("128 x 128", 9.0)),
         ("64 x 64", ("64 x 64", 2.0)),
         ("224 x 224", ("64 x 64", 2.0)),
         ("", ("64 x 64", 2.0)),
     ):
-        scores = records.assign(view_size=shown)
-        (found,) = candidates_of(Board.of(scores).columns, costs, {}).values()
+        (answer,) = answers_of(Board.of(records.assign(view_size=shown)))
+        found = table(answer)
         assert found[["timed_at", "ms"]].to_numpy().tolist() == [[*expected]]
         assert found[["parameters", "dim", "view_size"]].to_numpy().tolist() == [[1000, 96, shown]]
-    before = layer_costs(frame(cost("mini-dino", 1, 4.0)), CPU)  # records that do not say a size
-    (found,) = candidates_of(Board.of(records.assign(view_size="128 x 128")).columns, before, {}).values()
-    assert found[["timed_at", "ms"]].to_numpy().tolist() == [["", 4.0]]
+    before = frame(layers([10.0]), cost("mini-dino", 1, 4.0))  # records that do not say a size
+    (answer,) = answers_of(Board.of(before.assign(view_size="128 x 128")))
+    assert table(answer)[["timed_at", "ms"]].to_numpy().tolist() == [["", 4.0]]
 
 
 def test_times_are_disturbed_by_size_or_for_a_whole_backbone() -> None:
@@ -144,28 +161,24 @@ def test_times_are_disturbed_by_size_or_for_a_whole_backbone() -> None:
 
 
 def test_an_image_takes_the_bytes_of_all_its_vectors() -> None:
-    row = {"bytes": 384.0, "tokens": 64.0}
-    assert image_bytes(pd.Series(row | {"pooling": "cls"})) == 384
-    assert image_bytes(pd.Series(row | {"pooling": "grid"})) == 384 * 64
-    assert math.isnan(image_bytes(pd.Series(row | {"pooling": "grid", "tokens": NAN})))
+    (one,) = given(candidates(("a", 1, 10, 1.0)))
+    assert (one.image_bytes, replace(one, pooling="grid").image_bytes) == (384, 384 * 64)
+    assert math.isnan(replace(one, pooling="grid", tokens=NAN).image_bytes)
 
 
 def test_each_layer_stands_in_its_best_pooling() -> None:
     """A cheaper layer may be good enough in another pooling than that of the backbone's best score."""
     records = frame(layers([10.0, 20.0]), layers([30.0, 5.0], pooling="mean", primary=False))
-    (found,) = candidates_of(Board.of(records).columns, layer_costs(records, None), {}).values()
-    assert len(found) == 4
-    kept, _ = within(found, {})
-    assert {tuple(row) for row in kept[["layer", "pooling", "value"]].to_numpy()} == {
-        (1, "mean", 30),
-        (2, "cls", 20),
-    }
+    (answer,) = answers_of(Board.of(records))
+    assert len(table(answer)) == 4
+    kept, _ = apply_limits(answer.candidates, {})
+    assert {(each.layer, each.pooling, each.value) for each in kept} == {(1, "mean", 30), (2, "cls", 20)}
 
 
 def test_costs_of_another_input_size_are_not_those_of_a_score() -> None:
     records = frame(layers([10.0]), cost("mini-dino@128px", 1, 2.0, input_size=128))
-    (found,) = candidates_of(Board.of(records).columns, layer_costs(records, CPU), {}).values()
-    assert found["ms"].isna().all()
+    (answer,) = answers_of(Board.of(records))
+    assert table(answer)["ms"].isna().all()
 
 
 def test_limits_keep_what_is_within_them_and_say_what_each_leaves_out() -> None:
@@ -176,31 +189,38 @@ def test_limits_keep_what_is_within_them_and_say_what_each_leaves_out() -> None:
         ],
         ignore_index=True,
     )
-    every, reasons = within(rows, {"ms": None})
-    assert (every["value"].tolist(), reasons) == ([10, 20, 30, 40], [])
-    some, reasons = within(rows, {"ms": 1.0, "dim": 100, "parameters": 10}, commercial=True)
-    assert some["value"].tolist() == [10]
+    every, reasons = apply_limits(given(rows), {"ms": None})
+    assert ([each.value for each in every], reasons) == ([10, 20, 30, 40], [])
+    limits = {"ms": 1.0, "dim": 100, "parameters": 10}
+    (left,), reasons = apply_limits(given(rows), limits, commercial=True)
+    assert left.value == 10
     assert reasons == [
         "--max-ms 1 leaves out 2 of 4 layers",
         "--max-dim 100 leaves out 1 of 4 layers, all of b",
         "--max-parameters 10 leaves out 1 of 4 layers, all of b",
         "--licence commercial leaves out 1 of 4 layers, all of b",
     ]
-    assert within(rows, {"ms": 0.1})[1] == ["--max-ms 0.1 leaves out all 4 layers"]
-    noisy = rows.assign(disturbed=rows["layer"] == 2)
-    kept, _ = within(noisy, {"ms": 1.0})
-    assert kept["layer"].tolist() == [1, 2, 1]
-    assert rows.index[spared(noisy, 1.0)].tolist() == [1]
-    assert not spared(noisy, 2.0).any()
+    assert apply_limits(given(rows), {"ms": 0.1})[1] == ["--max-ms 0.1 leaves out all 4 layers"]
+    noisy = given(rows.assign(disturbed=rows["layer"] == 2))
+    kept, _ = apply_limits(noisy, {"ms": 1.0})
+    assert [each.layer for each in kept] == [1, 2, 1]
+    assert [exempt(each, 1.0) for each in noisy] == [False, True, False, False]
+    assert not any(exempt(each, 2.0) for each in noisy)
     many = candidates(*((name, 1, 10, 2.0) for name in "abcdefg"), ("h", 1, 10, 1.0))
-    _, (sentence,) = within(many, {"ms": 1.0})
-    assert sentence == "--max-ms 1 leaves out 7 of 8 layers, all of a, b, c, d, e, 2 more"
+    _, (sentence,) = apply_limits(given(many), {"ms": 1.0})
+    assert sentence == "--max-ms 1 leaves out 7 of 8 layers, all of a, b, c, d, e and 2 more"
     twice = pd.concat([rows, rows.assign(transform="pca:2")], ignore_index=True)
-    assert within(twice, {"ms": 0.1})[1] == [
+    assert apply_limits(given(twice), {"ms": 0.1})[1] == [
         "--max-ms 0.1 leaves out all 8 pairs of a layer and a compression"
     ]
     unknown = candidates(("a", 1, 10, 1.0), parameters=NAN)
-    assert within(unknown, {"parameters": 1000})[0].empty
+    assert apply_limits(given(unknown), {"parameters": 1000})[0] == ()
+
+
+def test_of_equal_vectors_of_a_layer_the_smallest_are_kept() -> None:
+    rows = candidates(("a", 1, 10, 1.0), ("a", 1, 10, 1.0), ("a", 1, 9, 1.0))
+    kept, _ = apply_limits(given(rows.assign(bytes=[384.0, 96.0, 12.0])), {})
+    assert [each.bytes for each in kept] == [96]
 
 
 def test_every_licence_of_the_registry_has_an_answer_that_was_thought_of() -> None:
@@ -244,68 +264,66 @@ def places(rows: pd.DataFrame) -> list[tuple[str, int]]:
     return list(zip(rows["backbone"], rows["layer"], strict=True))
 
 
-def compare(rows: pd.DataFrame, folder: Path, max_loss: float) -> Compared:
-    return compare_candidates(rows, rows, bounds_of(KNN, rows, folder), max_loss)
+def compare(rows: pd.DataFrame, folder: Path) -> Answer:
+    rows = bounds_of(KNN, rows, folder).rows.sort_values("value", ascending=False, kind="stable")
+    return answered(rows.assign(difference=rows["value"] - rows["value"].max()).reset_index(drop=True))
 
 
 def test_only_what_is_shown_to_lose_little_is_recommended(planted: tuple[pd.DataFrame, Path]) -> None:
     rows, folder = planted
     alone = rows[rows["backbone"] != "b"]
-    found = compare(alone, folder, 2.5)
-    assert (found.best["backbone"], found.best["layer"]) == ("a", 9)
-    assert places(found.safe) == [("a", 9), ("a", 3)]
-    loss = found.rows.set_index(["backbone", "layer"])["loss"]
+    found = compare(alone, folder)
+    assert (found.best.backbone, found.best.layer) == ("a", 9)
+    assert places(table(found)[table(found)["loss"] <= 2.5]) == [("a", 9), ("a", 3)]
+    loss = table(found).set_index(["backbone", "layer"])["loss"]
     assert 0 < loss[("a", 9)] < 1.5 < loss[("a", 3)] < 2.5
     assert loss[("c", 1)] > 35
-    assert [pick.backbone for pick in picks_of({KNN: found})] == ["a"]
-    assert compare(alone, folder, 0.4).safe.empty
+    assert [choice.backbone for choice in safe_choices([found], 2.5)] == ["a"]
+    assert safe_choices([found], 0.4) == ()
     # b scores as much, in other images: it may be better by six points
-    found = compare(rows, folder, 2.5)
-    loss = found.rows.set_index(["backbone", "layer"])["loss"]
+    found = compare(rows, folder)
+    loss = table(found).set_index(["backbone", "layer"])["loss"]
     assert 5 < loss[("a", 9)] < loss[("a", 3)] < loss[("b", 2)] + 1.5 < 9
-    assert picks_of({KNN: found}) == ()
-    pick = least_loss({KNN: found})
-    assert pick is not None
-    assert (pick.backbone, pick.layers) == ("a", (9,))
+    assert safe_choices([found], 2.5) == ()
+    (choice,) = choose([found], 2.5)
+    assert (choice.backbone, choice.places) == ("a", [(9, "cls")])
 
 
 def test_a_limit_does_not_lessen_the_loss(planted: tuple[pd.DataFrame, Path]) -> None:
     rows, folder = planted
     every = rows[rows["backbone"] != "b"]
-    found = compare_candidates(every[every["layer"] == 1], every, bounds_of(KNN, every, folder), 2.0)
-    assert found.left_out
-    assert found.best["backbone"] == "a"
-    assert found.rows[["backbone", "difference"]].to_numpy().tolist() == [["c", -35.0]]
-    assert 35 < found.rows["loss"].item() < 45
+    found = compare(every, folder).only("c")
+    assert found.lowered
+    assert found.best.backbone == "a"
+    assert table(found)[["backbone", "difference"]].to_numpy().tolist() == [["c", -35.0]]
+    assert 35 < table(found)["loss"].item() < 45
 
 
 def test_the_data_cannot_decide_and_how_many_images_would(planted: tuple[pd.DataFrame, Path]) -> None:
     rows, folder = planted
     rows = rows[rows["layer"].isin([9, 2])]
-    found = compare(rows, folder, 2.0)
-    undecided = found.undecided(found.rows.iloc[0]).set_index("backbone")
-    assert sorted(undecided.index) == ["a", "b"]  # the pick itself, and a cheaper one
-    enough = undecided.loc["b", "enough"]
+    found = compare(rows, folder)
+    pairs = {each.backbone: enough for enough, each in undecided(found, found.best, 2.0)}
+    assert sorted(pairs) == ["a", "b"]  # the best itself, and a cheaper one
+    enough = pairs["b"]
     times = round(enough.units / 400)
     write_layers(folder, "a", {9: np.tile(hits(240), times)})
     write_layers(folder, "b", {2: np.tile(hits(240, turned=80) - 0.25, times)})
-    again = compare(rows, folder, 2.0).rows.set_index("backbone")["loss"]
+    again = table(compare(rows, folder)).set_index("backbone")["loss"]
     # 1.75 points are left to lose: 0.84 of 2.8 standard errors more than the interval's half
     assert again["b"] == pytest.approx(2 - 1.75 * 0.84 / 2.8, abs=0.1)
     assert enough.least < enough.units < enough.most == math.inf
-    cheapest = found.rows.iloc[0].copy().rename(-1)
-    cheapest["ms"] = 0.5
-    assert found.undecided(cheapest).empty
+    assert undecided(found, replace(found.best, ms=0.5), 2.0) == []
 
 
 @pytest.mark.parametrize(("images", "lost"), [(6, 100), (400, 0.966)])
 def test_equal_outcomes_of_few_images_show_little(tmp_path: Path, images: int, lost: float) -> None:
     write_layers(tmp_path, "a", dict.fromkeys((3, 9), np.full(images, 100.0)))
     rows = candidates(("a", 3, 100.0, 3.0), ("a", 9, 100.0, 9.0), n=images)
-    found = compare(rows, tmp_path, 2.0)
-    assert found.rows["loss"].tolist() == [pytest.approx(lost, abs=0.005)] * 2
-    undecided = replace(found, max_loss=lost / 2).undecided(found.rows.iloc[1])
-    assert [each.units > 2 * images for each in undecided["enough"]] == [True, True]
+    found = compare(rows, tmp_path)
+    assert table(found)["loss"].tolist() == [pytest.approx(lost, abs=0.005)] * 2
+    pairs = undecided(found, found.candidates[1], lost / 2)
+    assert [enough.units > 2 * images for enough, _ in pairs] == [True, True]
 
 
 def test_what_cannot_be_tested_is_not_recommended(tmp_path: Path) -> None:
@@ -313,12 +331,10 @@ def test_what_cannot_be_tested_is_not_recommended(tmp_path: Path) -> None:
     write_layers(tmp_path, "a", {3: hits(240)})
     write_layers(tmp_path, "b", {1: hits(238)}, prefix="another ")
     for folder in (tmp_path, tmp_path / "nowhere"):
-        found = compare(rows, folder, 2.0)
-        assert found.safe.empty
-        assert places(found.near[found.near["loss"].isna()]) == [("a", 3), ("b", 1), ("c", 1)]
-        pick = least_loss({KNN: found})
-        assert pick is not None
-        assert pick.backbone == "a"
+        found = compare(rows, folder)
+        assert table(found)["loss"].isna().all()
+        (choice,) = choose([found], 2.0)
+        assert (choice.backbone, choice.compromise) == ("a", True)
 
 
 # the Pareto front
@@ -327,73 +343,78 @@ def test_what_cannot_be_tested_is_not_recommended(tmp_path: Path) -> None:
 def test_on_the_front_nothing_scores_as_much_in_less_time() -> None:
     rows = candidates(
         ("slow", 1, 50, 9), ("a", 1, 40, 2), ("a", 2, 60, 4), ("same", 1, 60, 4.5), ("b", 1, 30, 2),
-        ("none", 1, 99, NAN), ("empty", 1, NAN, 1), ("best", 1, 70, 20), ("fast", 1, 5, 1),
+        ("none", 1, 99, NAN), ("best", 1, 70, 20), ("fast", 1, 5, 1),
     )  # fmt: skip
-    assert pareto_front(rows)["backbone"].tolist() == ["fast", "a", "a", "best"]
-    assert pareto_front(rows[:0]).empty
-    assert pareto_front(candidates(("a", 1, 5, NAN))).empty
+    assert [choice.backbone for choice in pareto_of(answered(rows))] == ["fast", "a", "a", "best"]
+    assert pareto_of(answered(candidates(("a", 1, 5, NAN)))) == []
 
 
 # several tasks
 
 
-def shown(*rows: tuple[str, int, float, float], **facts: object) -> Compared:
+def shown(*rows: tuple[str, int, float, float], column: Column = KNN, **facts: object) -> Answer:
     """Candidates that are all shown to lose at most what their scores say."""
     found = candidates(*rows, **facts).sort_values("value", ascending=False, kind="stable")
     difference = found["value"] - found["value"].max()
-    return compared(found.assign(difference=difference, loss=-difference).reset_index(drop=True), 50.0)
-
-
-def compared(rows: pd.DataFrame, max_loss: float) -> Compared:
-    """Candidates of which limits leave out none."""
-    return Compared(rows, rows.iloc[0], max_loss)
+    return answered(found.assign(difference=difference, loss=-difference).reset_index(drop=True), column)
 
 
 def test_the_cheapest_layer_of_each_backbone_comes_first() -> None:
-    found = picks_of({KNN: shown(("a", 9, 61, 9), ("a", 8, 60.5, 8), ("b", 5, 60, 4), ("c", 2, 62, 20))})
-    assert [(pick.backbone, pick.layers, pick.others) for pick in found] == [
-        ("b", (5,), ()),
-        ("a", (8,), (9,)),
-        ("c", (2,), ()),
+    found = safe_choices([shown(("a", 9, 61, 9), ("a", 8, 60.5, 8), ("b", 5, 60, 4), ("c", 2, 62, 20))], 50)
+    assert [(choice.backbone, choice.deepest.layer, choice.others) for choice in found] == [
+        ("b", 5, ()),
+        ("a", 8, (9,)),
+        ("c", 2, ()),
     ]
 
 
 def test_nothing_is_recommended_that_costs_more_and_scores_no_more() -> None:
-    found = picks_of({KNN: shown(("a", 5, 60, 4), ("b", 5, 59, 5), ("b", 6, 60, 6), ("b", 7, 61, 7))})
-    assert [(pick.backbone, pick.layers) for pick in found] == [("a", (5,)), ("b", (7,))]
+    rows = ("a", 5, 60, 4), ("b", 5, 59, 5), ("b", 6, 60, 6), ("b", 7, 61, 7)
+    found = safe_choices([shown(*rows)], 50)
+    assert [(choice.backbone, choice.deepest.layer) for choice in found] == [("a", 5), ("b", 7)]
 
 
 def test_what_has_no_time_is_not_sorted_against_times_nor_weights_of_parts_against_wholes() -> None:
     timed = shown(("a", 9, 61, 1.0), ("b", 5, 62, NAN))
-    timed.rows["parameters"] = [5e6, 9e6]  # the best, b, first
-    assert [pick.backbone for pick in picks_of({KNN: timed})] == ["b"]
-    timed.rows["parameters"] = [9e6, 5e6]
-    assert [pick.backbone for pick in picks_of({KNN: timed})] == ["a", "b"]
+    for weights, backbones in (([5e6, 9e6], ["b"]), ([9e6, 5e6], ["a", "b"])):  # the best, b, first
+        found = safe_choices([changed(timed, parameters=weights)], 50)
+        assert [choice.backbone for choice in found] == backbones
 
 
 def test_a_layer_that_does_for_all_tasks_is_taken_for_all() -> None:
     knn = shown(("a", 8, 61, 8), ("a", 9, 60, 9), ("a", 10, 60, 10), ("b", 3, 60, 3))
-    spair = shown(("a", 4, 50, 4), ("a", 9, 50, 9), ("a", 10, 50, 10), ("c", 1, 50, 1))
-    (pick,) = picks_of({KNN: knn, SPAIR: spair})
-    assert (pick.backbone, pick.layers, pick.others) == ("a", (9,), (10,))
+    spair = shown(("a", 4, 50, 4), ("a", 9, 50, 9), ("a", 10, 50, 10), ("c", 1, 50, 1), column=SPAIR)
+    (choice,) = safe_choices([knn, spair], 50)
+    assert (choice.backbone, choice.places, choice.others) == ("a", [(9, "cls")], (10,))
 
 
 def test_where_no_layer_does_for_all_each_task_has_its_own() -> None:
-    (pick,) = picks_of(
-        {KNN: shown(("a", 9, 61, 9), ("a", 10, 61, 10)), SPAIR: shown(("a", 4, 50, 4), ("a", 3, 50, 3))}
-    )
-    assert (pick.layers, pick.others) == ((3, 9), ())
-    assert pick.rows[SPAIR]["layer"] == 3
-    assert pick.deepest["ms"] == 9
+    knn = shown(("a", 9, 61, 9), ("a", 10, 61, 10))
+    (choice,) = safe_choices([knn, shown(("a", 4, 50, 4), ("a", 3, 50, 3), column=SPAIR)], 50)
+    assert (choice.places, choice.others) == ([(3, "cls"), (9, "cls")], ())
+    assert choice.candidates[SPAIR].layer == 3
+    assert choice.deepest.ms == 9
 
 
-def test_without_one_for_all_tasks_the_least_loss_is_told() -> None:
+def test_without_one_for_all_tasks_the_least_loss_is_told_at_the_highest_layers() -> None:
     knn = shown(("a", 1, 60, 1), ("b", 1, 55, 1), ("b", 2, 56, 2), ("c", 1, 58, 1))
-    spair = shown(("a", 1, 10, 1), ("b", 1, 30, 1), ("b", 2, 20, 2), ("c", 1, 24, 1))
-    strict = {column: replace(found, max_loss=1.0) for column, found in ((KNN, knn), (SPAIR, spair))}
-    assert picks_of(strict) == ()
-    pick = least_loss(strict)
-    assert pick is not None
-    assert (pick.backbone, pick.compromise) == ("b", True)
-    assert (pick.rows[KNN]["layer"], pick.rows[SPAIR]["layer"]) == (2, 1)
-    assert least_loss({KNN: compared(knn.rows[:1], 1), SPAIR: compared(spair.rows[1:2], 1)}) is None
+    spair = shown(("a", 1, 10, 1), ("b", 1, 30, 1), ("b", 2, 20, 2), ("c", 1, 24, 1), column=SPAIR)
+    assert safe_choices([knn, spair], 1) == ()
+    (choice,) = choose([knn, spair], 1)
+    assert (choice.backbone, choice.compromise) == ("b", True)
+    assert (choice.candidates[KNN].layer, choice.candidates[SPAIR].layer) == (2, 1)
+    assert least_loss([knn.only("a"), spair.only("b")]) is None
+
+
+def test_the_layer_is_the_highest_also_where_another_one_is_shown_to_lose_less() -> None:
+    knn = shown(("a", 1, 60, 1), ("b", 1, 59, 1))
+    (choice,) = choose([changed(knn, loss=[9.0, 5.0])], 1)
+    assert (choice.backbone, choice.deepest.loss) == ("a", 9)
+
+
+def test_a_task_that_cannot_rank_does_not_decide_for_all() -> None:
+    knn = shown(("a", 1, 60, 1), ("b", 1, 55, 1))
+    spair = shown(("a", 1, 10, 1), ("b", 1, 30, 1), column=SPAIR)
+    assert [choice.backbone for choice in choose([knn, spair], 1)] == ["b"]
+    equal = replace(spair, baselines=("raw pixels",))
+    assert [choice.backbone for choice in choose([knn, equal], 1)] == ["a"]

@@ -1,14 +1,15 @@
 """A test in which baselines are not shown to be worse cannot rank, and says so first."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from layerboard import recommend, show
+from layerboard.leaderboards.answer.answer import answers_of, equal_baselines
+from layerboard.leaderboards.answer.phrases import cannot_rank, notes
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.findings.answers import answer_notes, answers_of
-from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
 from layerboard.leaderboards.records.checksum import file_digest, write_checked
 from layerboard.leaderboards.records.files import scored_path
 from layerboard.leaderboards.report.answer import answer_html
@@ -68,29 +69,29 @@ def test_without_items_scores_are_compared_and_of_random_draws_that_in_the_middl
     assert equal_baselines(column, None) == ()  # nothing to rank
 
 
-def test_report_show_and_recommend_say_it_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_show_and_recommend_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = board(tmp_path, 60, pixels=59)
     answers = answers_of(found)
-    assert answer_notes(answers)[0] == SENTENCE
+    assert notes(answers)[0] == SENTENCE
     html = answer_html(answers, report_of(found, {}))
-    verdict = html.partition('<div class="verdict">')[2]
-    assert verdict.split("</p>")[0].endswith(
-        "raw pixels are not shown to be worse than the best: this test cannot rank.</strong>"
-    )
+    verdict = html.partition('<div class="verdict">')[2].partition("</div>")[0]
+    assert verdict.index("Take <strong>mini-dino, layer 2 cls</strong>") < verdict.index("raw pixels are not")
     assert html.count("raw pixels are not shown to be worse") == 2  # also on the card
     show(output=tmp_path)
     assert SENTENCE in capsys.readouterr().out
-    assert recommend("knn", output=tmp_path).notes[0] == SENTENCE
-    assert recommend("knn", output=tmp_path, backbones="mini-dino").notes[0] == SENTENCE
+    assert SENTENCE in recommend("knn", output=tmp_path).notes
+    assert SENTENCE in recommend("knn", output=tmp_path, backbones="mini-dino").notes
 
 
-def test_one_does_and_several_do() -> None:
-    assert (
-        cannot_rank(("x (untrained)",))
-        == "x (untrained) is not shown to be worse than the best: this test cannot rank"
-    )
-    names = ("x", "y", "raw pixels")
-    assert (
-        cannot_rank(names)
-        == "x, y and raw pixels are not shown to be worse than the best: this test cannot rank"
-    )
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("x (untrained)",), "x (untrained) is not"),
+        (("raw pixels",), "raw pixels are not"),
+        (("x", "y", "raw pixels"), "x, y and raw pixels are not"),
+    ],
+)
+def test_one_does_and_several_do(names: tuple[str, ...], words: str) -> None:
+    (answer,) = answers_of(Board.of(frame(layers([50.0]))))
+    sentence = cannot_rank(replace(answer, baselines=names))
+    assert sentence == f"{words} shown to be worse than the best: this test cannot rank"

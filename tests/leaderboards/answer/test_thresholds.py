@@ -1,16 +1,16 @@
 """A threshold is that of the layer that is named beside it, wherever one is named."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from layerboard.benchmark.commands.recommend import code_of
+from layerboard.leaderboards.answer.answer import answers_of
+from layerboard.leaderboards.answer.choice import safe_choices
+from layerboard.leaderboards.answer.phrases import notes
 from layerboard.leaderboards.blocks.display import cosine_text
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.costs import layer_costs
-from layerboard.leaderboards.findings.answers import answer_notes, answers_of
-from layerboard.leaderboards.findings.limits import candidates_of
-from layerboard.leaderboards.findings.recommendation import Compared, picks_of
 from layerboard.leaderboards.report.answer import answer_html
 from layerboard.leaderboards.report.content import report_of
 from tests.leaderboards.builder import NAN, frame, layers
@@ -40,31 +40,29 @@ def board(**changes: object) -> Board:
 
 
 def test_each_candidate_has_its_own_and_recommend_names_that_of_its_layer() -> None:
-    (column,) = board().columns
-    (rows,) = candidates_of([column], layer_costs(board().records, None), {}).values()
-    rows = rows[rows["pooling"] == "cls"]
-    assert rows["thresholds"].tolist()[1:] == [CHEAP, BEST]
-    rows = rows[rows["layer"] > 1].sort_values("layer", ascending=False).reset_index(drop=True)
-    compared = Compared(rows.assign(difference=[0.0, -1.0], loss=[0.0, 1.5]), rows.iloc[0], 2)
-    (pick, *_) = picks_of({column: compared})
-    assert int(pick.rows[column]["layer"]) == 2
-    code = code_of(pick)
+    (answer,) = answers_of(board())
+    best, cheap, *_ = (each for each in answer.candidates if each.pooling == "cls")
+    assert (best.thresholds, cheap.thresholds) == (BEST, CHEAP)
+    safe = replace(best, loss=0.0), replace(cheap, loss=1.5)
+    (choice, *_) = safe_choices([replace(answer, candidates=safe)], 2)
+    assert choice.deepest.layer == 2
+    code = code_of(choice)
     assert f"# instances top-1, {CHEAP}" in code.splitlines()
     assert "0.92" not in code
 
 
 def test_answer_and_card_name_that_of_the_best_layer() -> None:
     (answer,) = found = answers_of(board())
-    assert (answer.layer, answer.thresholds) == (3, BEST)
-    assert f"instances top-1, mini-dino layer 3 cls: {BEST}." in answer_notes(found)
+    assert (answer.best.layer, answer.best.thresholds) == (3, BEST)
+    assert f"instances top-1, mini-dino layer 3 cls: {BEST}." in notes(found)
     assert BEST in answer_html(found, report_of(board(), {}))
 
 
 def test_a_task_without_thresholds_has_none_and_one_that_was_not_scored_says_so() -> None:
-    assert [answer.thresholds for answer in answers_of(Board.of(frame(layers([1.0]))))] == [""]
+    assert [answer.best.thresholds for answer in answers_of(Board.of(frame(layers([1.0]))))] == [""]
     (answer,) = answers_of(Board.of(frame(layers([1.0], **THINGS))))
     unknown = "for precision 0.99 not known for this layer, for precision 0.9 not known for this layer"
-    assert answer.thresholds == f"cosine threshold: {unknown}"
+    assert answer.best.thresholds == f"cosine threshold: {unknown}"
 
 
 @pytest.mark.parametrize(

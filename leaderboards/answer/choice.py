@@ -1,0 +1,263 @@
+"""One backbone for several tasks: the cheapest that are shown to lose little in each, or a compromise."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from math import isnan
+
+import pandas as pd
+
+from layerboard.leaderboards.answer.answer import Answer
+from layerboard.leaderboards.answer.candidates import Candidate
+from layerboard.leaderboards.answer.phrases import candidate_table, named, reason, weights_text
+from layerboard.leaderboards.blocks.display import enough_text, ms_text
+from layerboard.leaderboards.board.column import Column
+from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
+from layerboard.zoo.errors import counted
+
+RECOMMENDED = [
+    *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
+    *("score", "ci_low", "ci_high", "difference", "loss", "ms", "timed_at", "parameters", "gflops", "dim"),
+    *("bytes", "image_bytes", "licence", "compression", "thresholds", "other_layers", "reason"),
+]
+
+PARETO = [
+    *("task", "dataset", "protocol", "metric", "backbone", "layer", "depth", "pooling"),
+    *("score", "ci_low", "ci_high", "difference", "loss", "ms", "parameters", "dim"),
+]
+
+COMPROMISE = (
+    "a compromise, since nothing is shown to lose at most {lost:g} points in every task: the maximum loss of "
+    "this one is smallest"
+)
+HIGHEST = "nothing is shown to lose at most {lost:g} points, so the highest is taken"
+UNKNOWN = "by scores where it is not known how much may be lost"
+COSTS = ("ms", "parameters")  # costs to sort choices by, if known for all of them
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One backbone, with its candidate in each column: the same layer for all if one suffices."""
+
+    candidates: Mapping[Column, Candidate]
+    others: tuple[int, ...] = ()  # further blocks that are shown to lose no more in any column
+    compromise: bool = False  # whether no backbone is shown to lose so little in every column
+
+    @property
+    def backbone(self) -> str:
+        return self.deepest.backbone
+
+    @property
+    def places(self) -> list[tuple[int, str]]:
+        """Its layers with their poolings, each pair once, in order."""
+        return sorted({(each.layer, each.pooling) for each in self.candidates.values()})
+
+    @property
+    def deepest(self) -> Candidate:
+        """The candidate that determines its weights: a network up to it provides all others."""
+        return max(self.candidates.values(), key=lambda each: each.layer)
+
+    @property
+    def timed(self) -> list[Candidate]:
+        """The slowest candidate at each view size: one forward pass up to it provides those of its size."""
+        ordered = sorted(self.candidates.values(), key=lambda each: each.layer)
+        return [*{each.timed_at: each for each in ordered}.values()]
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """Its `COSTS`: milliseconds of a pass of an image at each view size, and weights; NaN if unknown."""
+        return {"ms": sum(each.ms for each in self.timed), "parameters": self.deepest.parameters}
+
+    def beats(self, other: "Choice") -> bool:
+        """Whether it scores at least as much in every column."""
+        pairs = ((each, other.candidates[column]) for column, each in self.candidates.items())
+        return all(own.value >= their.value for own, their in pairs)
+
+
+def choose(answers: Sequence[Answer], max_loss: float) -> tuple[Choice, ...]:
+    """One backbone for all columns, the cheapest first: those that are shown to lose at most ``max_loss``.
+
+    If there are none, the one that loses least (`least_loss`); empty if no backbone has all columns.
+    """
+    return safe_choices(answers, max_loss) or tuple(filter(None, [least_loss(answers)]))
+
+
+def safe_choices(answers: Sequence[Answer], max_loss: float) -> tuple[Choice, ...]:
+    """Backbones that are shown to lose little in every column, with one layer for all if possible, by cost.
+
+    Each is given with its cheapest layer that scores higher, in some column, than all that cost less.
+    """
+    safe = {answer.column: _by_layer(answer, max_loss) for answer in answers}
+    choices = []
+    for name in sorted(set.intersection(*map(set, safe.values()))):
+        own = {column: layers[name] for column, layers in safe.items()}
+        common = sorted(set.intersection(*map(set, own.values())))
+        for layer in common or [0]:
+            candidates = {column: layers[layer or min(layers)] for column, layers in own.items()}
+            choices.append(Choice(candidates, tuple(other for other in common if other != layer)))
+    cheapest: dict[str, Choice] = {}
+    for choice in by_cost(choices):
+        if choice.backbone not in cheapest and not any(each.beats(choice) for each in cheapest.values()):
+            cheapest[choice.backbone] = choice
+    return tuple(cheapest.values())
+
+
+def _by_layer(answer: Answer, max_loss: float) -> dict[str, dict[int, Candidate]]:
+    """The candidates that are shown to lose at most ``max_loss``, by backbone and layer."""
+    layers: dict[str, dict[int, Candidate]] = {}
+    for each in answer.candidates:
+        if each.loss <= max_loss:
+            layers.setdefault(each.backbone, {})[each.layer] = each
+    return layers
+
+
+def by_cost(choices: Sequence[Choice]) -> list[Choice]:
+    """Choices with the cheapest first: by time if known for all, then by weights if known, then by depth."""
+    known = [name for name in COSTS if all(each.costs[name] >= 0 for each in choices)]
+
+    def order(choice: Choice) -> tuple[object, ...]:
+        costs = choice.costs
+        return *(costs[name] for name in known), choice.deepest.layer, choice.backbone
+
+    return sorted(choices, key=order)
+
+
+def least_loss(answers: Sequence[Answer]) -> Choice | None:
+    """The backbone whose maximum loss over columns is smallest, with its highest layer in each.
+
+    For one column it is the highest candidate. Columns that cannot rank do not count (`telling`). If no
+    backbone has known losses in all that do, observed ones are in their place. None if none has all columns.
+    """
+    if len(answers) == 1:
+        return Choice({answers[0].column: answers[0].candidates[0]}, compromise=True)
+    # the first of each backbone is its highest
+    tops = {answer.column: {each.backbone: each for each in answer.candidates[::-1]} for answer in answers}
+    choices = [
+        Choice({column: own[name] for column, own in tops.items()}, compromise=True)
+        for name in sorted(set.intersection(*map(set, tops.values())))
+    ]
+
+    def most(choice: Choice) -> tuple[bool, float]:
+        own = [choice.candidates[answer.column] for answer in telling(answers)]
+        losses = [-each.difference if isnan(each.loss) else each.loss for each in own]
+        return any(isnan(each.loss) for each in own), max(losses)
+
+    return min(by_cost(choices), key=most, default=None)
+
+
+def telling(answers: Sequence[Answer]) -> list[Answer]:
+    """The answers of columns that can rank, in which no baseline does as well as the best; or else all."""
+    return [answer for answer in answers if not answer.baselines] or [*answers]
+
+
+# in words
+
+
+def price(choice: Choice) -> str:
+    """What a choice costs: a pass of an image at each size that tasks show, and weights; "" if unknown."""
+    time, count, deepest = ms_text(choice.costs["ms"]), len(choice.timed), choice.deepest
+    passes = f" in {count} passes, one at each size" if count > 1 else ""
+    noisy = " (disturbed)" if any(each.disturbed for each in choice.timed) else ""
+    size = weights_text(deepest, " parameters") if deepest.parameters >= 0 else ""
+    return ", ".join(filter(None, [f"{time} ms an image{passes}{noisy}" if time else "", size]))
+
+
+def explain(choice: Choice, answers: Sequence[Answer], max_loss: float, *, short: bool = False) -> str:
+    """Why a choice is recommended, as a sentence without its full stop.
+
+    ``short``: of several tasks, only that in which it may lose most.
+    """
+    texts = [_compromise(choice, max_loss)] if choice.compromise else []
+    if len(answers) == 1:
+        return "; ".join([*texts, reason(answers[0], choice.deepest)])
+    reasons = {
+        answer.column: f"{answer.column.heading}: {reason(answer, choice.candidates[answer.column])}"
+        for answer in answers
+    }
+    if short:
+        where, worst = _worst(choice, answers)
+        return "; ".join([*texts, f"{where}, {reasons[worst]}"])
+    return "; ".join([*texts, *reasons.values()])
+
+
+def _worst(choice: Choice, answers: Sequence[Answer]) -> tuple[str, Column]:
+    """The task in which a choice may lose most, and among which tasks that is."""
+    ranking = {answer.column: choice.candidates[answer.column] for answer in telling(answers)}
+    known = {column: each for column, each in ranking.items() if not isnan(each.loss)}
+    if not known:
+        return "furthest from the best", min(ranking, key=lambda column: ranking[column].difference)
+    those = " of the tasks that can rank" if len(ranking) < len(answers) else ""
+    those = " of the tasks with a known loss" if len(known) < len(ranking) else those
+    return f"at worst{those}", max(known, key=lambda column: known[column].loss)
+
+
+def _compromise(choice: Choice, max_loss: float) -> str:
+    """Why a choice is recommended although it is not shown to lose little."""
+    if any(isnan(each.loss) for each in choice.candidates.values()):
+        return UNKNOWN
+    return (COMPROMISE if len(choice.candidates) > 1 else HIGHEST).format(lost=max_loss)
+
+
+def undecided(answer: Answer, chosen: Candidate, max_loss: float) -> list[tuple[Enough, Candidate]]:
+    """The chosen candidate and cheaper ones that may lose too much, by the items that would be enough."""
+    near = [each for each in answer.candidates if each.loss > max_loss and each.difference > -max_loss]
+    names = (name for name in COSTS if not any(isnan(getattr(each, name)) for each in (*near, chosen)))
+    cost = next(names, "layer")
+    near = [each for each in near if getattr(each, cost) < getattr(chosen, cost) or each is chosen]
+    pairs = [
+        (enough_units(each.difference + max_loss, (each.difference + each.loss) / CRITICAL, each.n), each)
+        for each in near
+    ]
+    return sorted(pairs, key=lambda pair: pair[0])
+
+
+def undecided_text(answer: Answer, chosen: Candidate, max_loss: float) -> str:
+    """A sentence about candidates that are `undecided`, and how many items would decide; "" for none."""
+    if not (pairs := undecided(answer, chosen, max_loss)):
+        return ""
+    enough, first = pairs[0]
+    there = f"{answer.column.heading}: {counted(first.n, first.unit)} cannot decide"
+    return (
+        f"{there} whether more than {max_loss:g} points are lost by {counted(len(pairs), 'layers')} no more "
+        "expensive and within that of the best. If scores are what they seem, it would take "
+        f"{enough_text(enough, first.n, first.unit)} to show it of {named(first)} in 80 % of cases."
+    )
+
+
+# as frames and tables
+
+
+def recommended_frame(choices: Sequence[Choice], reasons: Sequence[str] | None = None) -> pd.DataFrame:
+    """One row per choice and column: columns `RECOMMENDED`, or without reasons, `PARETO`."""
+    rows = [
+        {
+            **asdict(candidate),
+            **{name: getattr(column, name) for name in ("task", "dataset", "protocol", "metric")},
+            "rank": rank + 1,
+            "score": candidate.value,
+            "image_bytes": candidate.image_bytes,
+            "compression": candidate.transform,
+            "other_layers": [*choice.others],
+            "reason": reasons[rank] if reasons else "",
+        }
+        for rank, choice in enumerate(choices)
+        for column, candidate in choice.candidates.items()
+    ]
+    return pd.DataFrame(rows, columns=PARETO if reasons is None else RECOMMENDED)
+
+
+def pareto_of(answer: Answer) -> list[Choice]:
+    """The layers of a column that no other beats in score without taking longer, the cheapest first."""
+    front = list[Candidate]()
+    for each in sorted(answer.candidates, key=lambda each: (each.ms, -each.value)):
+        if each.ms >= 0 and (not front or each.value > front[-1].value):
+            front.append(each)
+    return [Choice({answer.column: each}) for each in front]
+
+
+def recommended_table(choices: Sequence[Choice], answers: Sequence[Answer]) -> pd.DataFrame:
+    """One row per choice and column as text: the columns of `candidate_table`, and ``other layers``."""
+    pairs = [*product(choices, answers)]
+    table = candidate_table((answer, choice.candidates[answer.column]) for choice, answer in pairs)
+    others = [", ".join(map(str, choice.others)) for choice, _ in pairs]
+    return table.assign(**{"other layers": others}) if any(others) else table

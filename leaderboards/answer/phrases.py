@@ -1,0 +1,278 @@
+"""The words of an answer: each fact as a clause, a cell or a note; surfaces name which of them they print."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from math import isnan
+
+import pandas as pd
+
+from layerboard.leaderboards.answer.answer import Answer
+from layerboard.leaderboards.answer.candidates import Candidate
+from layerboard.leaderboards.blocks.display import (
+    HELD_OUT,
+    bytes_text,
+    count_text,
+    fixed,
+    ms_text,
+    pooling_name,
+    ranges_text,
+    score_text,
+)
+from layerboard.zoo.errors import some
+
+NOT_WORSE = "not shown to be worse"
+MOST_NAMED = 3  # backbones named in a clause; of more than that, only the number is given
+
+
+# clauses on one candidate
+
+
+def named(candidate: Candidate) -> str:
+    """Backbone, layer and vectors of a candidate: ``mini-clip layer 8 cls``."""
+    compression = f" by {candidate.transform}" if candidate.transform else ""
+    return f"{candidate.backbone} layer {candidate.layer} {candidate.pooling}{compression}"
+
+
+def scored_text(candidate: Candidate) -> str:
+    """The score of a candidate with its interval: ``61.2 ± 0.8``."""
+    return score_text(candidate.value, candidate.ci_low, candidate.ci_high)
+
+
+def time_text(candidate: Candidate, unit: str = "") -> str:
+    """The time of a candidate, and whether it is disturbed; "" if it is unknown."""
+    return f"{ms_text(candidate.ms)}{unit}" + " (disturbed)" * candidate.disturbed * (candidate.ms >= 0)
+
+
+def weights_text(candidate: Candidate, unit: str = "") -> str:
+    """Weights up to the layer; only about if they were not measured, as times were not; "" if unknown."""
+    text = count_text(candidate.parameters) + unit
+    return f"about {text}" if candidate.parameters >= 0 and isnan(candidate.ms) else text
+
+
+def speed_text(candidate: Candidate, on: str = "") -> str:
+    """The time of an image and the size at which it was shown; "" if it is unknown."""
+    at = f" at {candidate.timed_at}" if candidate.timed_at else ""
+    return time_text(candidate, f" ms an image{at}{on}") if candidate.ms >= 0 else ""
+
+
+def costs_text(answer: Answer) -> str:
+    """What the best costs: time, size of a vector and weights, as far as they are known."""
+    candidate, on = answer.best, f" on {answer.device}" if answer.device else ""
+    dimension = f"{candidate.dim:,.0f}-dimensional vectors" if candidate.dim >= 0 else ""
+    size = weights_text(candidate, " parameters up to it") if candidate.parameters >= 0 else ""
+    return ", ".join(filter(None, [speed_text(candidate, on), dimension, size]))
+
+
+def _saving(candidate: Candidate, best: Candidate) -> str:
+    """What one candidate costs instead of another: time, or if unknown, weights, or its layer."""
+    for name, text, unit in (("ms", time_text, " ms"), ("parameters", weights_text, " parameters")):
+        cost, other = getattr(candidate, name), getattr(best, name)
+        if cost >= 0 and other >= 0 and cost != other:
+            than = "instead of" if cost < other else "against"
+            return f"{text(candidate, unit)} {than} {text(best)}"
+    return f"layer {candidate.layer} of {candidate.depth}"
+
+
+# clauses on one candidate of an answer
+
+
+def loss(answer: Answer, candidate: Candidate) -> str:
+    """How far the candidate may be below the true best; "" if that was not tested."""
+    if isnan(candidate.loss):
+        return ""
+    if candidate.loss:
+        return f"loses at most {fixed(candidate.loss, 1)} points"
+    return f"shown to be the best{' of those compared' * bool(answer.untested)}"
+
+
+def reason(answer: Answer, candidate: Candidate) -> str:
+    """Why to choose a candidate: its score against the highest one, and what it costs and may lose."""
+    best, lost = answer.best, loss(answer, candidate)
+    if not candidate.difference:
+        compression = f" by {candidate.transform}" if candidate.transform else ""
+        clauses = [f"scores best{compression}, {scored_text(candidate)}", lost, speed_text(candidate)]
+    else:
+        below = f"{fixed(-candidate.difference, 1)} points below {named(best)} ({scored_text(best)})"
+        out = "which the limits leave out" if answer.lowered else ""
+        clauses = [lost, below if lost else f"is {below}", out, _saving(candidate, best)]
+    return ", ".join(filter(None, [*clauses, candidate.thresholds]))
+
+
+# clauses on the best of an answer
+
+
+def cannot_rank(answer: Answer) -> str:
+    """Baselines that are not shown to be worse, as a sentence without its full stop; "" for none."""
+    if not answer.baselines:
+        return ""
+    *names, last = answer.baselines
+    several = "are" if names or last.startswith("raw pixels") else "is"
+    which = f"{', '.join(names)}{' and ' * bool(names)}{last} {several}"
+    return f"{which} {NOT_WORSE} than the best: this test cannot rank"
+
+
+def others_text(answer: Answer) -> str:
+    """What may be the best in its place: backbones, its other layers, those of other poolings last."""
+    names = [answer.labels[name] for name in answer.rivals]
+    if len(names) > MOST_NAMED:
+        names = [f"{len(names)} of {answer.compared} others"]
+    names += [f"layer {ranges_text([*answer.layers])}"] if answer.layers else []
+    names += [f"layer {ranges_text([*each])} {pooling}" for pooling, each in answer.elsewhere.items()]
+    return "; ".join(names)
+
+
+def _not_compared(answer: Answer) -> str:
+    return f"{len(answer.untested)} not compared" if answer.untested else ""
+
+
+def lead(answer: Answer) -> str:
+    """How the best stands to baselines, to other backbones and to its other layers."""
+    others, count = others_text(answer), answer.compared
+    first = cannot_rank(answer)
+    if not (first or answer.rivals or answer.untested):
+        better = f"shown to be better than the {'other' if count == 1 else f'{count} others'} (95 %)"
+        first = better if count else "the only backbone with a score here"
+    others = f"{NOT_WORSE}: {others}" if others else ""
+    return "; ".join(filter(None, [first, others, _not_compared(answer)]))
+
+
+def untested_text(answer: Answer) -> str:
+    """Which backbones were not compared with the best, and why; "" if all were."""
+    names = some(answer.labels[name] for name in answer.untested)
+    return f"not compared with {names}, without per-item scores of the same images" if names else ""
+
+
+def held_out_text(answer: Answer) -> str:
+    """The score with the layer chosen on other data; "" without such a choice."""
+    return f"held out {fixed(answer.held_out, 1)} % ({HELD_OUT})" if answer.held_out >= 0 else ""
+
+
+def _best_held_out(answer: Answer) -> str:
+    text = held_out_text(answer)
+    return f"{answer.best.backbone}, the best, {text}" if text else ""
+
+
+def details(answer: Answer) -> list[str]:
+    """Everything that a card tells below its answer."""
+    names = ", ".join(answer.labels[name] for name in answer.rivals)
+    clauses = [
+        f"features: {pooling_name(answer.best.pooling)}",
+        f"{NOT_WORSE}: {names}" if len(answer.rivals) > MOST_NAMED else "",
+        untested_text(answer),
+        held_out_text(answer),
+        answer.best.thresholds,
+        costs_text(answer),
+    ]
+    return [*filter(None, clauses)]
+
+
+# notes: how to read what a table tells of some answers
+
+
+def _partial(answers: Sequence[Answer]) -> Iterator[str]:
+    if any(answer.column.partial for answer in answers):
+        yield "†: on a part of the dataset."
+
+
+def _not_worse(answers: Sequence[Answer]) -> Iterator[str]:
+    if any(answer.rivals or answer.layers or answer.elsewhere for answer in answers):
+        yield (
+            f"{NOT_WORSE.capitalize()}: the best on average is among these and the one shown (95 %); each "
+            "row holds by itself."
+        )
+
+
+def _loss(answers: Sequence[Answer]) -> Iterator[str]:
+    if any(each.loss >= 0 for answer in answers for each in answer.candidates):
+        done = "compared" if any(answer.untested for answer in answers) else "measured"
+        yield (
+            f"Loses at most: the true best of all that were {done} is no more points above it (95 %), "
+            "although it was picked on the same data."
+        )
+
+
+def _held_out(answers: Sequence[Answer]) -> Iterator[str]:
+    if any(answer.held_out >= 0 for answer in answers):
+        yield f"Held out: layers are chosen on half of the test data and scored on the rest ({HELD_OUT})."
+
+
+def _milliseconds(answers: Sequence[Answer]) -> Iterator[str]:
+    if timed := [answer for answer in answers if any(each.ms >= 0 for each in answer.candidates)]:
+        size = " at the size beside it, that of the task or else the network's own,"
+        if not any(each.timed_at for answer in timed for each in answer.candidates):
+            size = " at the network's own input size, which may be smaller than what the task shows,"
+        yield f"ms: latency of one image up to that layer,{size} on {timed[0].device}."
+
+
+def _thresholds(answers: Sequence[Answer]) -> Iterator[str]:
+    for answer in answers:
+        if answer.best.thresholds:
+            yield f"{answer.column.heading}, {named(answer.best)}: {answer.best.thresholds}."
+
+
+def _by_task(clause: Callable[[Answer], str]) -> Callable[[Sequence[Answer]], Iterator[str]]:
+    """One note for each answer of which there is a clause."""
+    return lambda answers: (
+        f"{answer.column.heading}: {text}." for answer in answers if (text := clause(answer))
+    )
+
+
+NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
+    "baselines": _by_task(cannot_rank),
+    "not worse": _not_worse,
+    "loss": _loss,
+    "held out": _held_out,
+    "held-out score": _by_task(_best_held_out),
+    "ms": _milliseconds,
+    "untested": _by_task(untested_text),
+    "thresholds": _thresholds,
+    "partial": _partial,
+}
+SHOWN = ("baselines", "not worse", "loss", "held out", "ms", "thresholds", "partial")  # below `answer_table`
+
+
+def notes(answers: Sequence[Answer], facts: Sequence[str] = SHOWN) -> tuple[str, ...]:
+    """The sentences on some facts of answers, by the keys of `NOTES`, in this order."""
+    return tuple(chain.from_iterable(NOTES[fact](answers) for fact in facts))
+
+
+# tables
+
+
+CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
+    "task": lambda answer, _: answer.column.heading,
+    "best backbone": lambda answer, each: answer.labels[each.backbone],
+    "backbone": lambda _, each: each.backbone,
+    "layer": lambda _, each: f"{each.layer}/{each.depth}",
+    "vectors": lambda _, each: each.pooling,
+    "score": lambda _, each: scored_text(each),
+    "loses at most": lambda _, each: fixed(each.loss, 1),
+    "held out": lambda answer, _: score_text(answer.held_out),
+    "ms": lambda _, each: time_text(each),
+    "at, px": lambda _, each: each.timed_at,
+    NOT_WORSE: lambda answer, _: "; ".join(filter(None, [others_text(answer), _not_compared(answer)])),
+    "weights": lambda _, each: weights_text(each),
+    "dim": lambda _, each: fixed(each.dim, 0),
+    "compression": lambda _, each: each.transform,
+    "a vector": lambda _, each: bytes_text(each.bytes),
+    "an image": lambda _, each: bytes_text(each.image_bytes),
+    "licence": lambda _, each: each.licence,
+}
+OF_BEST = ("best backbone", "held out", NOT_WORSE)  # cells of the best alone
+OF_COST = ("weights", "dim", "compression", "a vector", "an image", "licence")  # cells that help to choose
+
+
+def answer_table(answers: Sequence[Answer]) -> pd.DataFrame:
+    """One row per answer, on its best, as text; empty columns are left out."""
+    cells = [name for name in CELLS if name not in ("backbone", *OF_COST)]
+    return candidate_table([(answer, answer.best) for answer in answers], cells)
+
+
+def candidate_table(
+    candidates: Iterable[tuple[Answer, Candidate]], cells: Iterable[str] = CELLS.keys() - {*OF_BEST}
+) -> pd.DataFrame:
+    """One row per candidate, as text: some of `CELLS`; empty columns are left out."""
+    names = [name for name in CELLS if name in {*cells}]
+    rows = [{name: CELLS[name](*pair) for name in names} for pair in candidates]
+    table = pd.DataFrame(rows, columns=names)
+    return table.loc[:, [(table[name] != "").any() for name in table]]
