@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import READ_TAPS, BackboneSpec
+from layerboard.zoo.spec import BackboneSpec
 
 # Features of images, uint8 [batch 3 height width], with the batch as first axis, by a name such as "layer 3".
 Show = Callable[[Tensor], Mapping[str, Tensor]]
@@ -27,8 +27,6 @@ def faults(spec: BackboneSpec) -> Iterator[str]:
         yield f"has the family {spec.family!r}; take a word of letters, digits and .-_@/+"
     if spec.is_floor:
         yield f"has the family {spec.family!r}, which is that of the random floor; take another word"
-    if wrong := [tap for tap in spec.taps or () if tap not in READ_TAPS]:
-        yield f"has the tap {wrong[0]!r}; taps of blocks are {', '.join(READ_TAPS)}"
     yield from _wrong_numbers(spec)
 
 
