@@ -13,7 +13,7 @@ from layerboard.tasks.datasets.classes import Classification, LabelledSample
 from layerboard.tasks.datasets.hub_spec import HubSpec, parse_hub_spec
 from layerboard.tasks.datasets.reading.door import class_names, label_text
 from layerboard.zoo.errors import InputError, UnreadableImageError, counted, some
-from layerboard.zoo.online import hub_answers, offline_unless, without_secrets
+from layerboard.zoo.online import hub_within_limits, without_secrets
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding, open_file
 
@@ -82,7 +82,7 @@ def _load(spec: HubSpec) -> dict[str, Table]:
         if spec.local:
             loaded = datasets.load_from_disk(spec.location)
         else:
-            with offline_unless(hub_answers()):
+            with hub_within_limits():
                 config = spec.options.get("config")
                 loaded = datasets.load_dataset(spec.location, config, revision=spec.revision)
     except Exception as error:  # of the connection, missing files, configurations, what a server sent

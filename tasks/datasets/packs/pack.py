@@ -24,7 +24,7 @@ from layerboard.tasks.datasets.packs.manifest import (
 )
 from layerboard.tasks.datasets.packs.shards import Shard, content_digest, one_column, read_shard, rows_digest
 from layerboard.zoo.errors import InputError, MissingDataError
-from layerboard.zoo.online import hub_answers, offline_unless, without_secrets
+from layerboard.zoo.online import hub_within_limits, without_secrets
 
 # separates the name of a pack from the path of a file in it, as in URLs of files in Java archives
 INSIDE = "!"
@@ -149,7 +149,7 @@ def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:
     from huggingface_hub import constants, snapshot_download
 
     try:
-        with offline_unless(hub_answers()):
+        with hub_within_limits():
             fetched = snapshot_download(
                 spec.location,
                 repo_type="dataset",
