@@ -41,6 +41,12 @@ class UnreadableImageError(InputError):
     """An image file that is missing, truncated or no image."""
 
 
+def require(holds: object, sentence: str) -> None:
+    """Raise InputError with a sentence unless something holds, such as that a list has members."""
+    if not holds:
+        raise InputError(sentence)
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     """The error for an unknown name, with the likely known ones, or all of them."""
     names = list(known)

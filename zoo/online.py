@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import require
 
 _LONGEST = 300  # characters of a library's message that are shown
 _BEFORE = r"(?:bearer|basic)\s+|(?:token|password|authorization)['\"]?\s*[:=]\s*(?!['\"]?(?:bearer|basic))"
@@ -77,8 +77,7 @@ class _Silence:
         now = monotonic()
         self._since = now if self._since is None else self._since
         left = self._since + SILENCE - now
-        if left <= 0:
-            raise InputError(f"{request.url.host} is silent for {SILENCE:g} seconds")
+        require(left > 0, f"{request.url.host} is silent for {SILENCE:g} seconds")
         phases = ("connect", "read", "write", "pool")
         request.extensions["timeout"] = dict.fromkeys(phases, left)
 

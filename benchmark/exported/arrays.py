@@ -12,7 +12,7 @@ from layerboard.leaderboards.records.arrays import require_bounded
 from layerboard.tasks.datasets.reading.door import UNKNOWN, cell, label_text
 from layerboard.tasks.framework.checks import unusable
 from layerboard.tasks.metrics.arrays import Mask, in_range
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, require, some
 from layerboard.zoo.reading import open_regular
 
 Array = NDArray[np.generic]
@@ -70,8 +70,7 @@ class Arrays(dict[str, Array]):
         known = np.unique(np.concatenate([self[each] for each in (name, beside) if each in self]))
         if classes.dtype.kind == "i" and len(known) > 2 and [*known[:2]] == [UNKNOWN, 0]:
             there &= classes != UNKNOWN
-        if not there.any():
-            raise InputError(f"expected a class of at least one item as {name} of {self.path}, found none")
+        require(there.any(), f"expected a class of at least one item as {name} of {self.path}, found none")
         return classes, there
 
     def labels(self, name: str, items: int, kinds: str = "biu") -> Array:

@@ -20,7 +20,7 @@ from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.places import point_geometry, true_places
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.arrays import in_range
-from layerboard.zoo.errors import InputError, shortened, some
+from layerboard.zoo.errors import InputError, require, shortened, some
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox
 
@@ -118,8 +118,7 @@ def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.floa
 
 def _grid_paths(features: Path, task: KeypointTask) -> dict[str, Path]:
     """The file of every image that a pair needs, by its key; raises InputError."""
-    if not features.is_dir():
-        raise InputError(f"expected a folder of grids (.npy) at {features}, which does not exist")
+    require(features.is_dir(), f"expected a folder of grids (.npy) at {features}, which does not exist")
     names = {sample.key: Path(sample.key).with_suffix(".npy") for sample in task.source.samples}
     paths = {
         key: path
