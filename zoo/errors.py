@@ -101,6 +101,11 @@ def some(names: Iterable[str], most: int = 3) -> str:
     return ", ".join(listed[:most]) + (f" and {len(listed) - most:,} more" if len(listed) > most else "")
 
 
+def in_brackets(shape: Iterable[int]) -> str:
+    """The shape of an array or a tensor in a sentence: ``[3 64 64]``."""
+    return f"[{' '.join(map(str, shape))}]"
+
+
 def counted(count: int, plural: str) -> str:
     """A count with its noun, given in the plural: ``1 query``, ``2 queries``, ``1 image of each split``."""
     ending = r"(ies|(?<=ch)es|(?<=ss)es|(?<!s)s)\b"

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.benchmark.exported.arrays import Array, Floats, as_floats, read_archive
-from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
+from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report, require_within
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.reading.files import file_names
 from layerboard.tasks.datasets.reading.masks import read_mask
@@ -73,8 +73,7 @@ class Judged:
     def count(self, masks: Sequence[Labels]) -> int:
         """Number of classes; raises InputError if a mask has more."""
         least = 1 + max((int(mask[mask != VOID].max(initial=0)) for mask in masks), default=0)
-        if self.classes is not None and not least <= self.classes <= VOID:
-            raise InputError(f"expected --classes of {least} to {VOID}, found {self.classes}")
+        require_within("--classes", self.classes, least, VOID)
         return self.classes or least
 
     def numbers(self, classes: int) -> dict[str, Json]:

@@ -12,6 +12,7 @@ from torch import Tensor
 from layerboard.benchmark.exported.arrays import as_floats, read_array
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
 from layerboard.tasks.datasets.reading.fields import numbers, read_json
+from layerboard.tasks.datasets.reading.files import require_directory
 from layerboard.tasks.datasets.spair import KeypointPair, SpairEntry
 from layerboard.tasks.framework.base import Measurements
 from layerboard.tasks.framework.checks import unusable
@@ -20,7 +21,7 @@ from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.places import point_geometry, true_places
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.arrays import in_range
-from layerboard.zoo.errors import InputError, require, shortened, some
+from layerboard.zoo.errors import InputError, shortened, some
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox
 
@@ -118,7 +119,7 @@ def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.floa
 
 def _grid_paths(features: Path, task: KeypointTask) -> dict[str, Path]:
     """The file of every image that a pair needs, by its key; raises InputError."""
-    require(features.is_dir(), f"expected a folder of grids (.npy) at {features}, which does not exist")
+    require_directory(features, "a folder of grids (.npy)")
     names = {sample.key: Path(sample.key).with_suffix(".npy") for sample in task.source.samples}
     paths = {
         key: path

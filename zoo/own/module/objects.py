@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -30,14 +30,7 @@ from layerboard.zoo.spec.origin import FUNCTION, OBJECT
 _BY_MODULE = "a network of torch does, by layerboard.from_module"
 _of_objects = PassLock()  # of all: several backbones may be of one object, which may share what it likes
 
-_ATTRIBUTES: dict[str, Any] = {
-    "spec": BackboneSpec,
-    "revision": str,
-    "fingerprint": str,
-    "device": torch.device,
-    "dtype": torch.dtype,
-    "visit": Callable,
-}
+_ATTRIBUTES: dict[str, Any] = {**get_type_hints(features.Visitable), "visit": Callable}
 
 
 class ObjectLoader(OriginLoader):
