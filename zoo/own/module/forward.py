@@ -54,8 +54,8 @@ def calls_of(net: nn.Module, images: Tensor, paths: Iterable[str]) -> list[Call]
         except Exception as error:
             if is_out_of_memory(error):
                 raise MemoryError(
-                    f"{type(net).__name__} runs out of memory on images {in_brackets(images.shape)}; free some, "
-                    "or give a smaller image_size="
+                    f"{type(net).__name__} runs out of memory on images {in_brackets(images.shape)}; free "
+                    "some, or give a smaller image_size="
                 ) from error
             reason = f"{type(error).__name__}: {shortened(str(error).strip().partition(chr(10))[0])}"
             raise InputError(
