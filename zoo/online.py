@@ -78,8 +78,8 @@ class _Silence:
         self._since = now if self._since is None else self._since
         left = self._since + SILENCE - now
         require(left > 0, f"{request.url.host} is silent for {SILENCE:g} seconds")
-        phases = ("connect", "read", "write", "pool")
-        request.extensions["timeout"] = dict.fromkeys(phases, left)
+        limits = dict.fromkeys(("connect", "read", "write", "pool")) | request.extensions.get("timeout", {})
+        request.extensions["timeout"] = {phase: min(limit or left, left) for phase, limit in limits.items()}
 
     def answer(self, response: object) -> None:
         """Begin to count anew."""
