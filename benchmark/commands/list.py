@@ -156,7 +156,10 @@ def _rows(what: What) -> list[Row]:
                 "name": entry.name,
                 "group": entry.group,
                 "roles": " ".join(entry.roles),
-                **{count: _count(getattr(entry, count, None)) for count in ("classes", "train", "val")},
+                **{
+                    name: f"{count:,}" if isinstance(count := getattr(entry, name, None), int) else ""
+                    for name in ("classes", "train", "val")
+                },
                 "files": entry.layout,
                 "source": entry.source,
                 "pinned": entry.revision or ("not known" if entry.source else ""),
@@ -179,11 +182,6 @@ def _rows(what: What) -> list[Row]:
         }
         for protocol in PROTOCOLS
     ]
-
-
-def _count(number: object) -> str:
-    """An official number of images or classes; "" where the entry has none."""
-    return f"{number:,}" if isinstance(number, int) else ""
 
 
 def _named(name: str) -> BackboneSpec:
