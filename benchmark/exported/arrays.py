@@ -45,8 +45,8 @@ class Arrays(dict[str, Array]):
     def _features(self, name: str, *, constant: bool = False) -> Floats:
         where = f"{name} of {self.path}"
         values = as_floats(self[name], where, "[n dim]")
-        if reason := unusable(values, constant=not constant):  # type: ignore[arg-type]
-            raise InputError(f"expected features that tell items apart as {where}, but the {reason}")
+        reason = unusable(values, constant=not constant)  # type: ignore[arg-type]
+        require(not reason, f"expected features that tell items apart as {where}, but the {reason}")
         return values
 
     def texts(self, name: str, items: int) -> Array:
@@ -141,9 +141,8 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
     and for values that are NaN, infinite or beyond float32.
     """
     axes = shape.strip("[]").split()
-    free = "..." in axes
-    if array.ndim < len(axes) if free else array.ndim != len(axes):
-        raise InputError(f"expected {where} to have the shape {shape}, found {in_brackets(array.shape)}")
+    fits = array.ndim >= len(axes) if "..." in axes else array.ndim == len(axes)
+    require(fits, f"expected {where} to have the shape {shape}, found {in_brackets(array.shape)}")
     if array.dtype.kind not in "fiu":
         raise InputError(
             f"expected numbers as {where}, found the type {array.dtype}; export float32 "
