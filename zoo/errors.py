@@ -41,6 +41,12 @@ class UnreadableImageError(InputError):
     """An image file that is missing, truncated or no image."""
 
 
+def require(holds: object, sentence: str) -> None:
+    """Raise InputError with a sentence unless something holds, such as that a list has members."""
+    if not holds:
+        raise InputError(sentence)
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     """The error for an unknown name, with the likely known ones, or all of them."""
     names = list(known)
@@ -93,6 +99,11 @@ def some(names: Iterable[str], most: int = 3) -> str:
     """The first few names as text."""
     listed = list(names)
     return ", ".join(listed[:most]) + (f" and {len(listed) - most:,} more" if len(listed) > most else "")
+
+
+def in_brackets(shape: Iterable[int]) -> str:
+    """The shape of an array or a tensor in a sentence: ``[3 64 64]``."""
+    return f"[{' '.join(map(str, shape))}]"
 
 
 def counted(count: int, plural: str) -> str:

@@ -3,6 +3,10 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from layerboard.zoo.errors import require
 
 _LONGEST = 300  # characters of a library's message that are shown
 _BEFORE = r"(?:bearer|basic)\s+|(?:token|password|authorization)['\"]?\s*[:=]\s*(?!['\"]?(?:bearer|basic))"
@@ -12,7 +16,8 @@ _SECRETS = (  # of an address: who asks, and what follows it; tokens
     (re.compile(rf"(?i)({_BEFORE})\S{{6,}}"), r"\1..."),
     (re.compile(r"\b(hf|api|ghp|sk)_[A-Za-z0-9]{6,}"), "..."),
 )
-PATIENCE = 5.0  # seconds within which the Hub must connect, and answer
+PATIENCE = 5.0  # seconds within which the Hub must connect, and answer, when it is asked whether it is there
+SILENCE = 30.0  # seconds within which it must answer, or send more, when it is asked for files
 
 
 def hub_answers() -> bool:
@@ -39,13 +44,44 @@ def without_secrets(message: str) -> str:
 
 
 @contextmanager
-def offline_unless(answers: bool) -> Iterator[None]:
-    """Context in which the Hub's library uses only files on disk, unless the Hub answers."""
-    from huggingface_hub import constants
+def hub_within_limits() -> Iterator[bool]:
+    """Context in which the Hub's library uses only files on disk unless the Hub answers; True if it does.
 
-    before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = before or not answers
+    The library itself waits for ever for a server that accepts a request and then is silent. Here it raises
+    InputError after `SILENCE`, whatever it tries again.
+    """
+    from huggingface_hub import constants
+    from huggingface_hub.utils import get_session  # type: ignore[attr-defined]
+
+    offline, hooks = constants.HF_HUB_OFFLINE, get_session().event_hooks
+    watched, answers = _Silence(), hub_answers()
+    constants.HF_HUB_OFFLINE = offline or not answers
+    hooks["request"].append(watched.ask)
+    hooks["response"].append(watched.answer)
     try:
-        yield
+        yield answers
     finally:
-        constants.HF_HUB_OFFLINE = before
+        constants.HF_HUB_OFFLINE = offline
+        hooks["request"].remove(watched.ask)
+        hooks["response"].remove(watched.answer)
+
+
+class _Silence:
+    """Bounds the time in which a server answers nothing, however often the library asks again."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None  # the first request that was not answered; None for none
+
+    def ask(self, request: Any) -> None:  # noqa: ANN401  # of the HTTP library that the Hub's has chosen
+        """Let a request wait no longer than what is left; raises InputError if nothing is."""
+        now = monotonic()
+        self._since = now if self._since is None else self._since
+        left = self._since + SILENCE - now
+        require(left > 0, f"{request.url.host} is silent for {SILENCE:g} seconds")
+        limits = dict.fromkeys(("connect", "read", "write", "pool")) | request.extensions.get("timeout", {})
+        request.extensions["timeout"] = {phase: min(limit or left, left) for phase, limit in limits.items()}
+
+    def answer(self, response: object) -> None:
+        """Begin to count anew."""
+        del response
+        self._since = None

@@ -282,17 +282,13 @@ def _part_of(net: nn.Module, part: str) -> nn.Module:
     except AttributeError:
         there = some((name for name, _ in net.named_children()), 6)
         raise InputError(f"part={part!r} names no module of {type(net).__name__}; it has {there}") from None
-    if any(map(_is_spread, (*chosen.modules(), *chosen.parameters()))):
+    marks = ("full_tensor", "ds_id", "_is_fsdp_managed_module")  # of FSDP (either version) and of ZeRO-3
+    if any(hasattr(each, mark) for each in (*chosen.modules(), *chosen.parameters()) for mark in marks):
         raise InputError(
             "the parameters of the network are spread over processes (FSDP, ZeRO-3), so none can score it; "
             "save checkpoints, and run them with --series"
         )
     return chosen
-
-
-def _is_spread(part: object) -> bool:
-    """Whether FSDP (either version) or ZeRO-3 has marked a module or parameter as its own."""
-    return any(hasattr(part, mark) for mark in ("full_tensor", "ds_id", "_is_fsdp_managed_module"))
 
 
 def _libraries() -> Iterator[type]:

@@ -13,7 +13,7 @@ from layerboard.leaderboards.blocks.display import count_text
 from layerboard.leaderboards.findings.facts import fits_licence
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS
-from layerboard.zoo.errors import InputError, counted, unknown
+from layerboard.zoo.errors import InputError, counted, require, unknown
 from layerboard.zoo.registry.find import all_specs, find
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
 from layerboard.zoo.spec.seen import training_size
@@ -67,8 +67,7 @@ class BackboneFilters(Form):
             and fits_licence(spec.licence, self.licence or "")
             and (self.max_parameters is None or (spec.parameters or 0) <= self.max_parameters)
         )
-        if not specs:
-            raise InputError("No backbone of the registry passes all filters; leave one out.")
+        require(specs, "No backbone of the registry passes all filters; leave one out.")
         return specs
 
 
@@ -157,7 +156,10 @@ def _rows(what: What) -> list[Row]:
                 "name": entry.name,
                 "group": entry.group,
                 "roles": " ".join(entry.roles),
-                **{count: _count(getattr(entry, count, None)) for count in ("classes", "train", "val")},
+                **{
+                    name: f"{count:,}" if isinstance(count := getattr(entry, name, None), int) else ""
+                    for name in ("classes", "train", "val")
+                },
                 "files": entry.layout,
                 "source": entry.source,
                 "pinned": entry.revision or ("not known" if entry.source else ""),
@@ -180,11 +182,6 @@ def _rows(what: What) -> list[Row]:
         }
         for protocol in PROTOCOLS
     ]
-
-
-def _count(number: object) -> str:
-    """An official number of images or classes; "" where the entry has none."""
-    return f"{number:,}" if isinstance(number, int) else ""
 
 
 def _named(name: str) -> BackboneSpec:

@@ -12,7 +12,7 @@ from layerboard.leaderboards.records.arrays import require_bounded
 from layerboard.tasks.datasets.reading.door import UNKNOWN, cell, label_text
 from layerboard.tasks.framework.checks import unusable
 from layerboard.tasks.metrics.arrays import Mask, in_range
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, in_brackets, require, some
 from layerboard.zoo.reading import open_regular
 
 Array = NDArray[np.generic]
@@ -45,8 +45,8 @@ class Arrays(dict[str, Array]):
     def _features(self, name: str, *, constant: bool = False) -> Floats:
         where = f"{name} of {self.path}"
         values = as_floats(self[name], where, "[n dim]")
-        if reason := unusable(values, constant=not constant):  # type: ignore[arg-type]
-            raise InputError(f"expected features that tell items apart as {where}, but the {reason}")
+        reason = unusable(values, constant=not constant)  # type: ignore[arg-type]
+        require(not reason, f"expected features that tell items apart as {where}, but the {reason}")
         return values
 
     def texts(self, name: str, items: int) -> Array:
@@ -70,8 +70,7 @@ class Arrays(dict[str, Array]):
         known = np.unique(np.concatenate([self[each] for each in (name, beside) if each in self]))
         if classes.dtype.kind == "i" and len(known) > 2 and [*known[:2]] == [UNKNOWN, 0]:
             there &= classes != UNKNOWN
-        if not there.any():
-            raise InputError(f"expected a class of at least one item as {name} of {self.path}, found none")
+        require(there.any(), f"expected a class of at least one item as {name} of {self.path}, found none")
         return classes, there
 
     def labels(self, name: str, items: int, kinds: str = "biu") -> Array:
@@ -85,7 +84,8 @@ class Arrays(dict[str, Array]):
             )
         if array.shape != (items,):
             raise InputError(
-                f"expected one label for each of {items:,} rows of features as {where}, found {_shape(array)}"
+                f"expected one label for each of {items:,} rows of features as {where}, found "
+                f"{in_brackets(array.shape)}"
             )
         if array.dtype.kind not in "US":
             return array
@@ -141,16 +141,17 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
     and for values that are NaN, infinite or beyond float32.
     """
     axes = shape.strip("[]").split()
-    free = "..." in axes
-    if array.ndim < len(axes) if free else array.ndim != len(axes):
-        raise InputError(f"expected {where} to have the shape {shape}, found {_shape(array)}")
+    fits = array.ndim >= len(axes) if "..." in axes else array.ndim == len(axes)
+    require(fits, f"expected {where} to have the shape {shape}, found {in_brackets(array.shape)}")
     if array.dtype.kind not in "fiu":
         raise InputError(
             f"expected numbers as {where}, found the type {array.dtype}; export float32 "
             "(np.asarray(features, dtype=np.float32))"
         )
     if not array.size:
-        raise InputError(f"expected at least one number in {where}, found the shape {_shape(array)}")
+        raise InputError(
+            f"expected at least one number in {where}, found the shape {in_brackets(array.shape)}"
+        )
     dtype = np.dtype(np.float64 if wide or array.dtype == np.float64 else np.float32)
     with np.errstate(over="ignore"):  # values that overflow are found here
         values: Floats = array.astype(dtype, copy=False)
@@ -188,7 +189,3 @@ def _readable(path: Path, name: str = "") -> Iterator[None]:
         raise InputError(
             f"expected a file of numpy (.npy or .npz), but {what} is damaged: {error}; export it again"
         ) from error
-
-
-def _shape(array: Array) -> str:
-    return f"[{' '.join(str(length) for length in array.shape)}]"

@@ -19,7 +19,7 @@ from layerboard.tasks.similarity.metric import (
     gram_matrix,
     normalise,
 )
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, in_brackets, require
 
 
 def score_cka(features: Sequence[Path], estimator: str | None, batch_size: int | None) -> ScoreReport:
@@ -93,12 +93,11 @@ def compare_arrays(
 
 def _check(arrays: Sequence[Array], features: Sequence[object]) -> int:
     """The number of samples, which all arrays share; raises InputError."""
-    if len(arrays) < 2:
-        raise InputError(f"expected at least two arrays as --features, found {len(arrays)}")
+    require(len(arrays) >= 2, f"expected at least two arrays as --features, found {len(arrays)}")
     for array, path in zip(arrays, features, strict=True):
         if array.ndim < 2 or not array.size:
-            shape = " ".join(str(length) for length in array.shape)
-            raise InputError(f"expected features [n ...] of at least two axes in {path}, found [{shape}]")
+            shape = in_brackets(array.shape)
+            raise InputError(f"expected features [n ...] of at least two axes in {path}, found {shape}")
         if len(array) != len(arrays[0]):
             raise InputError(
                 f"expected the same samples in all arrays, found {len(arrays[0]):,} rows in {features[0]} "

@@ -12,6 +12,7 @@ from torch import Tensor
 from layerboard.benchmark.exported.arrays import as_floats, read_array
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
 from layerboard.tasks.datasets.reading.fields import numbers, read_json
+from layerboard.tasks.datasets.reading.files import require_directory
 from layerboard.tasks.datasets.spair import KeypointPair, SpairEntry
 from layerboard.tasks.framework.base import Measurements
 from layerboard.tasks.framework.checks import unusable
@@ -20,7 +21,7 @@ from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.places import point_geometry, true_places
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.arrays import in_range
-from layerboard.zoo.errors import InputError, shortened, some
+from layerboard.zoo.errors import InputError, require, shortened, some
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox
 
@@ -118,8 +119,7 @@ def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.floa
 
 def _grid_paths(features: Path, task: KeypointTask) -> dict[str, Path]:
     """The file of every image that a pair needs, by its key; raises InputError."""
-    if not features.is_dir():
-        raise InputError(f"expected a folder of grids (.npy) at {features}, which does not exist")
+    require_directory(features, "a folder of grids (.npy)")
     names = {sample.key: Path(sample.key).with_suffix(".npy") for sample in task.source.samples}
     paths = {
         key: path
@@ -142,8 +142,8 @@ def _read_grid(path: Path) -> Tensor:
             f"expected as many rows as columns in grid {path}, as the view is square, found {grid.shape[0]} "
             f"and {grid.shape[1]}"
         )
-    if reason := unusable(grid.reshape(-1, grid.shape[2])):  # type: ignore[arg-type]
-        raise InputError(f"expected features that tell places apart in grid {path}, but the {reason}")
+    reason = unusable(grid.reshape(-1, grid.shape[2]))  # type: ignore[arg-type]
+    require(not reason, f"expected features that tell places apart in grid {path}, but the {reason}")
     return torch.from_numpy(in_range([grid])[0]).float()
 
 

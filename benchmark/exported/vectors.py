@@ -18,7 +18,7 @@ from layerboard.benchmark.exported.archives import (
     read_truth,
 )
 from layerboard.benchmark.exported.arrays import as_floats, read_archive, read_array
-from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
+from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report, require_within
 from layerboard.benchmark.passes.failures import failure
 from layerboard.tasks.clustering.task import labelled, score_partitions
 from layerboard.tasks.framework.base import Outcome
@@ -26,7 +26,7 @@ from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import TASKS, find_tasks, load_code
 from layerboard.tasks.framework.task import VectorTask
 from layerboard.tasks.framework.transformed import Vectors
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import InputError
 
 UNITS = {  # by the first word of a metric that is no percentage
     "MAE": "Errors (MAE) are in the unit of the numbers.",
@@ -131,8 +131,7 @@ def score_fewshot(features: Path, protocol: str, shots: Sequence[int], penalty: 
 def _require_counts(flag: str, numbers: Sequence[int], limited: Sequence[int], most: int, what: str) -> None:
     """Raise InputError for repeated numbers, or for a ``limited`` one that is not from 1 to ``most``."""
     for number in limited:
-        if not 1 <= number <= most:
-            raise InputError(f"expected {flag} of 1 to {most:,}, {what}, found {number}")
+        require_within(flag, number, 1, most, f", {what}")
     if len(set(numbers)) != len(numbers):
         raise InputError(f"expected every {flag} once, found {', '.join(map(str, numbers))}")
 
@@ -182,11 +181,8 @@ def score_clustering(
     if name == "predictions":
         return _of_clusters(path)
     archive = read_clustered(path)
-    items, seed = len(archive.data.labels), numbers["seed"]
-    if k is not None and not 1 <= k <= items:
-        raise InputError(f"expected --k of 1 to {items:,}, the number of items, found {k}")
-    if seed is not None and not 0 <= seed < SEEDS:
-        raise InputError(f"expected --seed of 0 to {SEEDS - 1:,}, found {shortened(seed)}")
+    require_within("--k", k, 1, len(archive.data.labels), ", the number of items")
+    require_within("--seed", numbers["seed"], 0, SEEDS - 1)
     task, _ = given = ArchiveTask.of(archive, "cluster-image", protocol, **numbers)
     outcome = replace(task, clusters=k).score(given.vectors)
     return _counted(given.report(outcome, k=k or len(task.data.images.train.classes)), outcome)

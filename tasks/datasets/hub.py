@@ -15,7 +15,7 @@ from layerboard.tasks.datasets.integrity import explaining, mismatch, require
 from layerboard.tasks.datasets.reading.door import class_names, label_text
 from layerboard.tasks.datasets.reading.splits import QUERY_SPLITS
 from layerboard.zoo.errors import UnreadableImageError, counted, some
-from layerboard.zoo.online import hub_answers, offline_unless
+from layerboard.zoo.online import hub_within_limits
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding, open_file
 
@@ -87,7 +87,7 @@ def _load(spec: HubSpec) -> dict[str, Table]:
         if spec.local:
             loaded = datasets.load_from_disk(spec.location)
         else:
-            with offline_unless(hub_answers()):
+            with hub_within_limits():
                 config = spec.options.get("config")
                 loaded = datasets.load_dataset(spec.location, config, revision=spec.revision)
     return dict(loaded) if isinstance(loaded, Mapping) else {str(loaded.split or "all"): loaded}

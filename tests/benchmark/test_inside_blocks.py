@@ -9,19 +9,21 @@ import pandas as pd
 import pytest
 
 from tests.benchmark.runs import Tally, run
-from tests.benchmark.test_own_backbones import example, writers
+from tests.benchmark.test_own_backbones import example
 
 TASKS = ("residuals", "residual-cka", "locality")
 
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Two backbones of somebody's own that show nothing inside their blocks but the attention of one."""
+    """Two objects of somebody's own, which show nothing inside their blocks; one of them has heads."""
     monkeypatch.chdir(tmp_path)
-    mixer = next(writers(example("own_backbones.md", "class Mixer"), "Mixer"))
-    attender = next(writers(example("taps.md", "class Attender"), "Attender"))
+    text = example("own_backbones.md", "class Mixer")
+    (tmp_path / "own_inside_mixer.py").write_text(text)
+    headed = text.replace("own-mixer", "own-attender").replace("heads=None", "heads=4")
+    (tmp_path / "own_inside_attender.py").write_text(headed)
     names = ["own_inside_mixer", "own_inside_attender"]
-    yield [mixer(names[0]), attender(names[1], 'taps=("heads",),', "")]  # type: ignore[operator]
+    yield [f"{name}:Mixer" for name in names]
     for name in names:
         sys.modules.pop(name, None)
 

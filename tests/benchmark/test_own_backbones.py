@@ -18,7 +18,6 @@ from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.plan import view_for
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown, Weights
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import describe_backbone, load_backbone
 from layerboard.zoo.registry.find import find
@@ -50,26 +49,14 @@ def example(page: str, word: str) -> str:
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str, str], str]]:
     """Writes the page's example, one text replaced, as a module; gives the reference of its class."""
     monkeypatch.chdir(tmp_path)
-    yield from writers(example("own_backbones.md", "class Mixer"), "Mixer")
-
-
-@pytest.fixture
-def write_attender(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str, str, str], str]]:
-    """The same of the page's example that shows its attention."""
-    monkeypatch.chdir(tmp_path)
-    yield from writers(example("taps.md", "class Attender"), "Attender")
-
-
-def writers(example: str, made: str) -> Iterator[Callable[[str, str, str], str]]:
+    text = example("own_backbones.md", "class Mixer")
     written: list[str] = []
 
     def writer(name: str, old: str = "", new: str = "") -> str:
-        assert old in example
-        Path(f"{name}.py").write_text(example.replace(old, new, 1), encoding="utf-8")
+        assert old in text
+        Path(f"{name}.py").write_text(text.replace(old, new, 1), encoding="utf-8")
         written.append(name)
-        return f"{name}:{made}"
+        return f"{name}:Mixer"
 
     yield writer
     for name in written:
@@ -102,139 +89,17 @@ def test_the_attention_of_the_page_is_shown(
     assert lines[0] == "1.probabilities torch.Size([1, 3, 65, 65])"
 
 
-def test_the_attention_of_an_own_backbone(
-    write_attender: Callable[..., str], tmp_path: Path, data: Path
-) -> None:
-    (spec,) = find([write_attender("own_attends")])
+def test_an_object_shows_the_outputs_of_its_blocks_alone(write: Callable[..., str]) -> None:
+    (spec,) = find([write("own_alone", "heads=None", "heads=4")])
     backbone = loaded(spec)
-    asked = [Layer(0), Layer(1, "probabilities"), Layer(1), Layer(2, "probabilities")]
-    assert backbone.refusal(asked) == ""
-    assert backbone.refusal([Layer(3, "probabilities")]).endswith("of 1.probabilities to 2.probabilities.")
-    seen: list[Shown] = []
-    for side in (64, 96):
-        pixels = torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8)
-        backbone.visit(pixels, seen.append, asked)
-    assert [shown.layer for shown in seen] == 2 * asked
-    assert isinstance(seen[1], AttentionMaps)
-    assert seen[1].probabilities.shape == (2, 4, 16, 16)
-    records = run(tmp_path, [spec.repository], "knn", data=data, layers="all")
-    assert records.attrs["failures"] == []
-    assert set(records["family"]) == {"Attender"}
-
-
-def test_an_own_backbone_is_not_asked_for_attention(write_attender: Callable[..., str]) -> None:
-    for name, old in (("own_silent", "    attention = True\n"), ("own_module", "attention = True")):
-        (spec,) = find(
-            [write_attender(name, old, "" if old[0] == " " else "attention = torch.nn.Identity()")]
-        )
-        backbone = loaded(spec)
-        sentence = "own-attender shows no attention probabilities; one that does has attention = True."
-        assert backbone.refusal([Layer(2, "probabilities"), Layer(1)]) == sentence
-        assert backbone.refusal(spec.layers) == ""
-        with pytest.raises(InputError, match=sentence):
-            backbone.visit(torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(2, "probabilities")])
-
-
-def test_the_inside_of_an_own_backbone(
-    write_attender: Callable[..., str], tmp_path: Path, data: Path
-) -> None:
-    (spec,) = find([write_attender("own_inside")])
-    backbone = loaded(spec)
-    seen: list[Shown] = []
-    pixels = torch.randint(0, 256, (2, 3, 64, 96), dtype=torch.uint8)
-    backbone.visit(pixels, seen.append, [Layer(1), Layer(1, "heads"), Layer(0)])
-    assert [str(shown.layer) for shown in seen] == ["0", "1.heads", "1"]
-    before, heads, after = (shown.grid for shown in seen if isinstance(shown, LayerFeatures))
-    assert torch.equal(before + heads, after)
-    assert backbone.refusal([Layer(2, "mid")]) == (
-        "own-attender has no layer 2.mid; its layers are 0, 1, 2, and heads of every block."
-    )
-    records = run(tmp_path, [spec.repository], "knn", data=data, layers="2", taps="heads")
-    assert records.attrs["failures"] == []
-    assert set(records["tap"]) == {"heads"}
-    assert records["value"].notna().all()
-
-
-def test_what_an_own_backbone_may_not_show(write_attender: Callable[..., str]) -> None:
-    with pytest.raises(InputError, match=r"has the tap 'final'; taps of blocks are input, norm1, .*, branch"):
-        find([write_attender("own_tap", 'taps=("heads",)', 'taps=("heads", "final")')])
-    (spec,) = find([write_attender("own_untold", '        taps=("heads",),\n', "")])
-    backbone = loaded(spec)
-    assert backbone.refusal([Layer(1, "heads")]).endswith("its layers are 0, 1, 2.")
-    (spec,) = find([write_attender("own_wide", 'heads"), None, heads)', 'heads"), None, heads[:, 1:])')])
-    with pytest.raises(
-        InputError, match=r"grid .* of layer 1.heads should be \(1, 4, 4, 32\); found \(1, 3, 4"
-    ):
-        loaded(spec).visit(torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(1, "heads")])
-
-
-def test_weights_of_an_own_backbone(write_attender: Callable[..., str]) -> None:
-    def weights(name: str, method: str = "") -> Weights:
-        (spec,) = find([write_attender(name, "    def visit(", f"{method}    def visit(")])
-        return loaded(spec).weights()
-
-    reason = "own-attender shows no weights; one that does has a method weights."
-    names = ("filters", "positions", "position_bias")
-    assert weights("own_mute") == Weights(None, None, None, dict.fromkeys(names, reason))
-    shows = """    def weights(self):
-        from layerboard.zoo.features import Weights
-
-        return Weights(self.patches, None, None, {"positions": "none", "position_bias": "none"})
-
-"""
-    filters = weights("own_shows", shows).filters
-    assert filters is not None
-    assert filters.shape == (32, 3, 16, 16)
-    with pytest.raises(InputError, match=r"own-attender: weights\(\) should be Weights; found dict"):
-        weights("own_dict", "    def weights(self):\n        return {}\n\n")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (".softmax(-1)", ".softmax(-2)", "that sum to 1; a row sums to"),
-        (".softmax(-1)", ".softmax(-1) * 2 - 1 / 16", "the least number is -0.0"),
-        (".softmax(-1)", ".log()", "a row sums to nan"),
-        (
-            "weights, 0,",
-            "weights[:, :2], 0,",
-            r"queries keys. of layer 1.probabilities should be .2, 4, 16, 16.",
-        ),
-        ("weights, 0,", "weights, 1,", "prefix_tokens of layer 1.probabilities should be 0; found 1"),
-        ("tuple(cells)", "(16, 1)", r"cells .rows columns. of layer 1.probabilities should be .4, 4.; found"),
-        (
-            'AttentionMaps(Layer(index, "probabilities"), weights, 0, tuple(cells))',
-            'LayerFeatures(Layer(index, "probabilities"), None, x)',
-            "what visit shows of layer 1.probabilities should be AttentionMaps; found LayerF",
-        ),
-    ],
-)
-def test_wrong_attention_is_one_sentence(
-    write_attender: Callable[..., str], old: str, new: str, message: str
-) -> None:
-    (spec,) = find([write_attender(f"own_attends_{crc32((old + new).encode())}", old, new)])
-    pixels = torch.randint(0, 256, (2, 3, 64, 64), dtype=torch.uint8)
-    with pytest.raises(InputError, match=message):
-        loaded(spec).visit(pixels, lambda _: None, [Layer(1, "probabilities")])
-
-
-def test_attention_without_heads_is_one_sentence(write_attender: Callable[..., str]) -> None:
-    with pytest.raises(InputError, match="says nothing of heads, and the backbone has attention = True"):
-        find([write_attender("own_headless", "heads=4", "heads=None")])
-
-
-def test_rows_are_summed_in_the_first_batch_only(
-    write_attender: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (spec,) = find([write_attender("own_once")])
-    backbone = loaded(spec)
-    summed: list[Layer] = []
-    monkeypatch.setattr(
-        "layerboard.zoo.own.module.objects._check_sums", lambda _, maps: summed.append(maps.layer)
-    )
-    for _ in range(3):
-        backbone.visit(torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(2, "probabilities")])
-    assert summed == [Layer(2, "probabilities")]
+    lacks = "; a network of torch does, by layerboard.from_module."
+    assert backbone.refusal(spec.layers) == ""
+    maps = f"own-mixer shows no attention probabilities{lacks}"
+    assert backbone.refusal([Layer(2, "probabilities"), Layer(1)]) == maps
+    assert backbone.fields_refusal() == f"own-mixer gives no gradients{lacks}"
+    assert {*backbone.weights().reason.values()} == {f"own-mixer shows no weights{lacks}"}
+    with pytest.raises(InputError, match=r"'own-mixer' names taps, and an object shows the outputs of its"):
+        find([write("own_taps", "heads=None", 'heads=None, taps=("heads",)')])
 
 
 NETWORKS = """

@@ -4,17 +4,21 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 
+import datasets
 import pytest
 from huggingface_hub import constants
+from huggingface_hub.utils import get_session
 
 from layerboard.tasks.datasets.hub import read_hub_dataset
+from layerboard.tasks.datasets.packs.pack import find_pack
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.hub import fetch
-from layerboard.zoo.online import hub_answers, offline_unless
+from layerboard.zoo.online import hub_answers, hub_within_limits
 
+CIFAR = "uoft-cs/cifar100"
 SOON = 10
 """Seconds; the library alone takes 23."""
 
@@ -51,6 +55,53 @@ def somebody(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         thread.join()
 
 
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A Hub that says it is there, and answers nothing else, which may take a second."""
+    end = threading.Event()
+
+    class Silence(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:  # a name of the library
+            if self.path.strip("/"):
+                end.wait()
+            self.send_response(200)
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            end.wait()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Silence) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        files = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", files)
+        monkeypatch.setattr(datasets.config, "HF_ENDPOINT", address)
+        monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr("layerboard.zoo.online.SILENCE", 1.0)
+        yield
+        end.set()
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.usefixtures("silent")
+def test_a_silent_hub_ends_in_one_sentence(tmp_path: Path) -> None:
+    start, silence = time.monotonic(), "127.0.0.1 is silent for 1 seconds"
+    with pytest.raises(InputError, match=f"^cannot load dataset hf:no/such: {silence}; check the id"):
+        read_hub_dataset("hf:no/such")
+    with pytest.raises(InputError, match=f"^cannot fetch dataset hf:{CIFAR}: {silence}; check the id"):
+        find_pack(f"hf:{CIFAR}")
+    with pytest.raises(InputError, match=f"^no/such could not be downloaded: {silence}$"):
+        fetch("no/such", None, tmp_path)
+    assert time.monotonic() - start < 3 * SOON
+
+
 @pytest.mark.usefixtures("nobody")
 def test_a_backbone_of_a_hub_that_does_not_answer(tmp_path: Path) -> None:
     start = time.monotonic()
@@ -76,8 +127,15 @@ def test_a_hub_that_answers_anything_is_there() -> None:
 
 @pytest.mark.usefixtures("nobody")
 @pytest.mark.parametrize("answers", [True, False])
-def test_the_library_is_offline_only_inside(answers: bool) -> None:
-    with pytest.raises(ZeroDivisionError), offline_unless(answers):  # noqa: PT012
+def test_the_library_is_offline_and_within_limits_only_inside(
+    answers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("layerboard.zoo.online.hub_answers", lambda: answers)
+    hooks = {name: [*listed] for name, listed in get_session().event_hooks.items()}
+    with pytest.raises(ZeroDivisionError), hub_within_limits() as there:  # noqa: PT012
+        assert there is answers
         assert constants.HF_HUB_OFFLINE is not answers
+        assert get_session().event_hooks != hooks
         raise ZeroDivisionError
     assert constants.HF_HUB_OFFLINE is False
+    assert get_session().event_hooks == hooks

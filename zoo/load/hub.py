@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from huggingface_hub import errors, hf_hub_download
@@ -11,7 +12,7 @@ from huggingface_hub.utils.tqdm import are_progress_bars_disabled
 
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.load.checkpoint import SMALL_FILES, WEIGHT_FILES, Checkpoint, in_directory, shards
-from layerboard.zoo.online import hub_answers, without_secrets
+from layerboard.zoo.online import hub_within_limits, without_secrets
 
 
 def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Checkpoint:
@@ -23,10 +24,9 @@ def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Chec
     """
     folder = _folder(repository, revision, None, offline=True)
     if folder is None and cache_dir is not None:
-        if hub_answers():
-            folder = _download(repository, revision, cache_dir / "hub")
-        else:
-            folder = _folder(repository, revision, cache_dir / "hub", offline=True)
+        with hub_within_limits() as answers:
+            fetch_folder = _download if answers else partial(_folder, offline=True)
+            folder = fetch_folder(repository, revision, cache_dir / "hub")
     if folder is None:
         raise InputError(
             f"{repository} is neither a directory nor in the cache of the Hugging Face Hub, and the Hub "

@@ -201,7 +201,7 @@ class OnnxNetwork:
             numbers = sorted(number for each in self._numbers.values() for number in each)
             return {f"output {names[number]}": outputs[number] for number in numbers}
 
-        require_own_features(f"{path}", show, self._side, self.session.batch)
+        require_own_features(f"{path}", show, self._side)
         self.revision = files_digest((path, *external_files(path)))
         self.fingerprint = f"onnx-{self.revision.removeprefix('sha256:')}"
 

@@ -220,13 +220,13 @@ class BackboneSpec:
 
     A plain ViT has one stage. ``heads`` are those of the last stage, None for a ConvNet. ``prefix_tokens``
     come before the patch tokens, 0 for a ConvNet; ``has_cls`` says whether the first is a class token, and
-    ``has_final`` whether there is a final norm and so the layer ``final``. ``taps`` are the taps that a
-    Python object shows of its blocks, besides probabilities (None: no taps); for other backbones, None
-    means all taps of their kind. ``stem_width`` (channels) and ``stem_stride`` (input pixels per cell) are
-    those of layer 0, None if they are those of the first stage. ``input_size`` is the side in pixels at which
-    it is evaluated; every view scales with it. ``fixed_size`` says that it takes squares of that side only,
-    not all multiples of the patch. ``shown`` are the layers that an ONNX file outputs, None for all layers,
-    and ``vectors`` the pooling of those that it outputs instead of grids, None for grids.
+    ``has_final`` whether there is a final norm and so the layer ``final``. ``taps`` are the taps inside
+    blocks that were found in a network outside the registry, in forward order (None: no taps); for other
+    backbones, None means all taps of their kind. ``stem_width`` (channels) and ``stem_stride`` (input pixels
+    per cell) are those of layer 0, None if they are those of the first stage. ``input_size`` is the side in
+    pixels at which it is evaluated; every view scales with it. ``fixed_size`` says that it takes squares of
+    that side only, not all multiples of the patch. ``shown`` are the layers that an ONNX file outputs, None
+    for all layers, and ``vectors`` the pooling of those that it outputs instead of grids, None for grids.
     ``dtype`` is the number format of its forward pass, and ``fast_resize`` whether its images are resized by
     torch (`zoo.view.views.FastResized`); both describe how it is run. ``mean`` and ``std`` normalise RGB in
     [0, 1]. ``parameters`` is the number of weights that run, without heads.
@@ -332,7 +332,7 @@ class BackboneSpec:
     def inside(self) -> tuple[Tap, ...]:
         """Taps of every block that have features, in forward order; see ``taps``."""
         if self.taps is not None:
-            return tuple(tap for tap in SUBLAYER_TAPS if tap in self.taps)
+            return self.taps
         if not self.origin.has_architecture:
             return ()
         return CONVNET_TAPS if self.heads is None else TRANSFORMER_TAPS
@@ -344,7 +344,7 @@ class BackboneSpec:
         Early blocks of another width than the last have no place behind its final norm (`has`).
         """
         is_normed = self.has_final and self.shown is None and self.origin.hooked
-        return (*self.inside, NORMED) if is_normed or NORMED in (self.taps or ()) else self.inside
+        return (*self.inside, NORMED) if is_normed else self.inside
 
     def poolings_of(self, asked: Iterable[str]) -> tuple[VectorPooling, ...]:
         """Poolings of its vectors among those asked for; the mean stands in for a class token."""

@@ -25,7 +25,7 @@ from layerboard.tasks.datasets.packs.manifest import (
 )
 from layerboard.tasks.datasets.packs.shards import Shard, content_digest, one_column, read_shard, rows_digest
 from layerboard.zoo.errors import InputError, MissingDataError
-from layerboard.zoo.online import hub_answers, offline_unless
+from layerboard.zoo.online import hub_within_limits
 
 # separates the name of a pack from the path of a file in it, as in URLs of files in Java archives
 INSIDE = "!"
@@ -144,7 +144,7 @@ def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:
     what = f"cannot fetch dataset {spec.text}"
     remedy = f"check the id and the network, or fetch it elsewhere and name its folder, {PREFIX}PATH"
     # any error: of the connection, the server or the disk
-    with explaining(what, Exception, remedy=remedy, kind=MissingDataError), offline_unless(hub_answers()):
+    with explaining(what, Exception, remedy=remedy, kind=MissingDataError), hub_within_limits():
         fetched = snapshot_download(
             spec.location,
             repo_type="dataset",

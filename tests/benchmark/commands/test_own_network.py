@@ -57,11 +57,3 @@ def test_a_request_holds_names_only() -> None:
         Request([own, 3])  # type: ignore[list-item]
     with pytest.raises(InputError, match="image_size= takes a whole number of at least 1; found 'x'"):
         layerboard.from_module(Vit(), image_size="x")  # type: ignore[arg-type]
-
-
-def test_two_of_one_name_are_refused(tmp_path: Path, data: Path) -> None:
-    first, second = (
-        layerboard.from_module(net, name="own", image_size=SIZE, verbose=False) for net in (Vit(1), Vit(5))
-    )
-    with pytest.raises(InputError, match="Two backbones are called 'own'; give one of them another name"):
-        run(tmp_path, [first, second], "knn", data=data)  # type: ignore[list-item]

@@ -14,7 +14,6 @@ from layerboard.zoo.load.backbone import identity_of
 from layerboard.zoo.own.module.objects import OwnBackbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
-from layerboard.zoo.spec.origin import OBJECT
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import pixels
 
@@ -118,7 +117,6 @@ def test_who_cannot_say_says_why(loader: Loader) -> None:
     with pytest.raises(InputError, match="draws its features"):
         floor.receptive_fields(pixels(1, 64, 64), [Layer(1)], range)
     own = OwnBackbone(spec, identity_of(spec, "own"), floor)
-    own._backbone = object()  # type: ignore[assignment]
     assert "gives no gradients" in own.fields_refusal()
     with pytest.raises(InputError, match="gives no gradients"):
         own.receptive_fields(pixels(1, 64, 64), [Layer(1)], range)
@@ -127,21 +125,3 @@ def test_who_cannot_say_says_why(loader: Loader) -> None:
 def test_gradients_are_taken_in_float32_only(loader: Loader) -> None:
     backbone = loader(replace(find(["mini-fs"])[0], dtype="amp-bfloat16"))
     assert "--dtype float32" in backbone.fields_refusal()
-
-
-def test_an_own_backbone_may_have_the_method_and_is_checked(loader: Loader) -> None:
-    backbone = loader(find(["mini-fs"])[0])
-    own = OwnBackbone(replace(backbone.spec, origin=OBJECT), identity_of(backbone.spec, "own"), backbone)
-    images, layers = pixels(1, 64, 64), [Layer(1), Layer(2)]
-    found = own.receptive_fields(images, layers, lambda width: [3])
-    assert [one.layer for one in found] == layers
-
-    class Less:
-        def receptive_fields(self, *_: object) -> list[ReceptiveField]:
-            return [found[0]]
-
-    own._backbone = Less()  # type: ignore[assignment]
-    with pytest.raises(
-        InputError, match=r"receptive_fields\(\) of layer 2 should be ReceptiveField; found NoneType"
-    ):
-        own.receptive_fields(images, layers, lambda width: [3])

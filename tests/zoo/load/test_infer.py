@@ -284,7 +284,7 @@ def test_what_the_hub_answers(
         raise failure
 
     monkeypatch.setattr("layerboard.zoo.load.hub.hf_hub_download", answer)
-    monkeypatch.setattr("layerboard.zoo.load.hub.hub_answers", lambda: True)
+    monkeypatch.setattr("layerboard.zoo.online.hub_answers", lambda: True)
     with pytest.raises(InputError, match=message):
         find(["somebody/vit@v2"], tmp_path)
     (entry,) = find(["dino-s16"])

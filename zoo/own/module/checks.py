@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import READ_TAPS, BackboneSpec
+from layerboard.zoo.spec import BackboneSpec
 
 # Features of images, uint8 [batch 3 height width], with the batch as first axis, by a name such as "layer 3".
 Show = Callable[[Tensor], Mapping[str, Tensor]]
@@ -27,8 +27,6 @@ def faults(spec: BackboneSpec) -> Iterator[str]:
         yield f"has the family {spec.family!r}; take a word of letters, digits and .-_@/+"
     if spec.is_floor:
         yield f"has the family {spec.family!r}, which is that of the random floor; take another word"
-    if wrong := [tap for tap in spec.taps or () if tap not in READ_TAPS]:
-        yield f"has the tap {wrong[0]!r}; taps of blocks are {', '.join(READ_TAPS)}"
     yield from _wrong_numbers(spec)
 
 
@@ -49,17 +47,16 @@ def _wrong_numbers(spec: BackboneSpec) -> Iterator[str]:
         yield "needs a std above 0"
 
 
-def require_own_features(name: str, show: Show, side: int, most: int | None = None) -> None:
+def require_own_features(name: str, show: Show, side: int) -> None:
     """Raise InputError unless features of an image of that side in pixels depend on nothing but the image.
 
-    It is shown beside a dark image, beside a bright one, and alone. ``most`` is the number of images that the
-    network takes at once, None for any number.
+    It is shown beside a dark image, beside a bright one, and alone.
     """
     draw = torch.Generator().manual_seed(0)
     image = torch.randint(0, 256, (3, side, side), dtype=torch.uint8, generator=draw)
     dark = image // 50  # not of one colour, which some networks divide by its deviation
     alone = show(image[None])
-    beside_dark, beside_bright = (show(torch.stack([image, other])[:most]) for other in (dark, 255 - dark))
+    beside_dark, beside_bright = (show(torch.stack([image, other])) for other in (dark, 255 - dark))
     for layer, features in beside_dark.items():
         for other, tolerance in ((beside_bright[layer], SAME_SIZE), (alone[layer], OTHER_SIZE)):
             share = _difference(features[0], other[0])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import InputError, in_brackets, shortened
 from layerboard.zoo.features.layers import first_tensor
 from layerboard.zoo.features.pass_context import is_out_of_memory, require_own_threads
 from layerboard.zoo.own.module.options import OwnNetwork
@@ -54,12 +54,12 @@ def calls_of(net: nn.Module, images: Tensor, paths: Iterable[str]) -> list[Call]
         except Exception as error:
             if is_out_of_memory(error):
                 raise MemoryError(
-                    f"{type(net).__name__} runs out of memory on images [{in_brackets(images)}]; free some, "
-                    "or give a smaller image_size="
+                    f"{type(net).__name__} runs out of memory on images {in_brackets(images.shape)}; free "
+                    "some, or give a smaller image_size="
                 ) from error
             reason = f"{type(error).__name__}: {shortened(str(error).strip().partition(chr(10))[0])}"
             raise InputError(
-                f"{type(net).__name__} does not take images [{in_brackets(images)}]: {reason}; give "
+                f"{type(net).__name__} does not take images {in_brackets(images.shape)}: {reason}; give "
                 "image_size=, or a module whose forward takes a batch of images alone"
             ) from error
     return calls
@@ -74,11 +74,6 @@ def _copy_of(content: object) -> Tensor:
 def are_equal(one: Tensor, other: Tensor) -> bool:
     """Whether two activations have the same shape and numbers, NaN included; not if there are none."""
     return one.shape == other.shape != (0,) and torch.equal(one.nan_to_num(), other.nan_to_num())
-
-
-def in_brackets(tensor: Tensor) -> str:
-    """Lengths of its axes in brackets, for sentences."""
-    return " ".join(map(str, tensor.shape))
 
 
 def streams_of(subject: OwnNetwork, pixels: Tensor) -> tuple[list[Tensor], str]:

@@ -1,18 +1,17 @@
 """What a user's functions return: networks, or backbones that give features themselves, which are checked."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, get_type_hints
 
 import torch
 from torch import Tensor, nn
 
 from layerboard.zoo import features
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import InputError, require, shortened
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
 from layerboard.zoo.features.pass_context import PassLock
@@ -28,19 +27,10 @@ from layerboard.zoo.references import current_directory, find_object
 from layerboard.zoo.spec import BackboneSpec, Layer, Layers
 from layerboard.zoo.spec.origin import FUNCTION, OBJECT
 
-# Tolerance of the sum of a row of probabilities around 1: bfloat16 rounds each by up to 0.004 of itself.
-ROW_TOLERANCE = 0.01
+_BY_MODULE = "a network of torch does, by layerboard.from_module"
 _of_objects = PassLock()  # of all: several backbones may be of one object, which may share what it likes
-Kind = TypeVar("Kind")
 
-_ATTRIBUTES: dict[str, Any] = {
-    "spec": BackboneSpec,
-    "revision": str,
-    "fingerprint": str,
-    "device": torch.device,
-    "dtype": torch.dtype,
-    "visit": Callable,
-}
+_ATTRIBUTES: dict[str, Any] = {**get_type_hints(features.Visitable), "visit": Callable}
 
 
 class ObjectLoader(OriginLoader):
@@ -153,10 +143,9 @@ def _checked(reference: str, backbone: Any) -> features.Visitable:  # noqa: ANN4
             )
     checked: features.Visitable = backbone
     wrong = next(faults(checked.spec), "")
-    if not wrong and _shows_attention(checked) and checked.spec.heads is None:
-        wrong = "says nothing of heads, and the backbone has attention = True"
-    if wrong:
-        raise InputError(f"{reference}: its spec {checked.spec.name!r} {wrong}.")
+    if not wrong and checked.spec.taps:
+        wrong = f"names taps, and an object shows the outputs of its blocks alone; {_BY_MODULE}"
+    require(not wrong, f"{reference}: its spec {checked.spec.name!r} {wrong}.")
     _require_own_features(reference, checked)
     return checked
 
@@ -188,39 +177,30 @@ def _require_own_features(reference: str, backbone: features.Visitable) -> None:
 
 
 class OwnBackbone(Backbone):
-    """A user's backbone, whose features are checked against its spec.
-
-    It is asked for attention probabilities only if it has a true attribute ``attention``, and for the inside
-    of blocks only if its spec names it in ``taps``.
-    """
+    """A user's backbone, whose features are checked against its spec: outputs of blocks, and nothing else."""
 
     def __init__(
         self, spec: BackboneSpec, identity: features.BackboneIdentity, backbone: features.Visitable
     ) -> None:
         super().__init__(spec, identity, backbone.device)
         self._backbone, self._lock = backbone, _of_objects
-        self._summed: set[Layer] = set()
 
     def fields_refusal(self) -> str:
-        lacks = f"{self.spec.name} gives no gradients; one that does has a method receptive_fields."
-        return "" if callable(getattr(self._backbone, "receptive_fields", None)) else lacks
+        return f"{self.spec.name} gives no gradients; {_BY_MODULE}."
 
     def weights(self) -> features.Weights:
-        give = getattr(self._backbone, "weights", None)
-        if not callable(give):
-            return without_weights(f"{self.spec.name} shows no weights; one that does has a method weights.")
-        return _of_kind(features.Weights, self.spec.name, "weights()", give())
+        return without_weights(f"{self.spec.name} shows no weights; {_BY_MODULE}.")
 
     def _refused(self, layer: Layer) -> str:
-        lacks = f"{self.spec.name} shows no attention probabilities; one that does has attention = True."
-        return lacks if layer.tap == "probabilities" and not _shows_attention(self._backbone) else ""
+        lacks = f"{self.spec.name} shows no attention probabilities; {_BY_MODULE}."
+        return lacks if layer.tap == "probabilities" else ""
 
     def _visit(self, pixels: Tensor, visitor: features.Visitor, wanted: Layers, cells: Cells) -> None:
         missing = [*wanted]
 
         def show(content: features.Shown) -> None:
             expected = missing.pop(0) if missing else "none any more"
-            _require(self.spec.name, "the next layer that visit shows", expected, content.layer)
+            self._require("the next layer that visit shows", expected, content.layer)
             self._check(content, len(pixels), cells)
             visitor(content)
 
@@ -228,69 +208,17 @@ class OwnBackbone(Backbone):
         if missing:
             raise InputError(f"{self.spec.name} does not show layer {missing[0]}, which it was asked for.")
 
-    def _fields(
-        self,
-        pixels: Tensor,
-        wanted: Layers,
-        channels: features.Channels,
-        advance: Callable[[float], None],  # other people's code does not say how far it is
-    ) -> tuple[features.ReceptiveField, ...]:
-        del advance
-        give: Callable[..., Iterable[features.ReceptiveField]] = getattr(self._backbone, "receptive_fields")  # noqa: B009
-        fields = tuple(give(pixels, wanted, channels))
-        for layer, given in zip_longest(wanted, fields):
-            what = f"receptive_fields() of layer {layer or 'none any more'}"
-            field = _of_kind(features.ReceptiveField, self.spec.name, what, given)
-            shown = (field.layer, field.strength.shape)
-            _require(self.spec.name, f"{what}, with its strength,", (layer, pixels.shape[2:]), shown)
-        return fields
+    def _check(self, shown: features.Shown, batch: int, cells: Cells) -> None:
+        """Raise InputError unless the features of a layer have the shapes that the spec promises."""
+        spec, layer, kind = self.spec, shown.layer, features.LayerFeatures
+        self._require(f"what visit shows of layer {layer}", kind.__name__, type(shown).__name__)
+        assert isinstance(shown, kind)
+        grid, cls = tuple(shown.grid.shape), None if shown.cls is None else tuple(shown.cls.shape)
+        (shape,) = shapes_of(spec, layer, cells, grid[-1])
+        self._require(f"grid [batch height width dim] of layer {layer}", (batch, *shape), grid)
+        class_token = (batch, grid[-1]) if spec.has_cls else None
+        self._require(f"cls [batch dim] of layer {layer}", class_token, cls)
 
-    def _check(self, content: features.Shown, batch: int, cells: Cells) -> None:
-        """Check shapes in every batch, and numbers, which make a GPU wait, in the first of each layer."""
-        spec, layer, name = self.spec, content.layer, self.spec.name
-        what = f"what visit shows of layer {layer}"
-        if layer.tap != "probabilities":
-            shown = _of_kind(features.LayerFeatures, name, what, content)
-            grid, cls = tuple(shown.grid.shape), None if shown.cls is None else tuple(shown.cls.shape)
-            grids = [(batch, *shape) for shape in shapes_of(spec, layer, cells, grid[-1])]
-            promised = grid if grid in grids else grids[0]
-            _require(name, f"grid [batch height width dim] of layer {layer}", promised, grid)
-            class_token = (batch, grid[-1]) if spec.has_cls else None
-            _require(name, f"cls [batch dim] of layer {layer}", class_token, cls)
-            return
-        maps = _of_kind(features.AttentionMaps, name, what, content)
-        tokens = spec.prefix_tokens + cells[0] * cells[1]
-        shape, square = tuple(maps.probabilities.shape), (batch, spec.heads, tokens, tokens)
-        _require(name, f"probabilities [batch heads queries keys] of layer {layer}", square, shape)
-        _require(name, f"prefix_tokens of layer {layer}", spec.prefix_tokens, maps.prefix_tokens)
-        _require(name, f"cells [rows columns] of layer {layer}", cells, tuple(maps.cells))
-        if layer not in self._summed:
-            _check_sums(spec, maps)
-            self._summed.add(layer)
-
-
-def _of_kind(kind: type[Kind], name: str, what: str, given: object) -> Kind:
-    """What a backbone gives; raises InputError unless it is of the kind that the protocol promises."""
-    if not isinstance(given, kind):
-        raise InputError(f"{name}: {what} should be {kind.__name__}; found {type(given).__name__}.")
-    return given
-
-
-def _require(name: str, what: str, wants: object, has: object) -> None:
-    """Raise InputError unless what a backbone gives is what its spec and the protocol promise."""
-    if has != wants:
-        raise InputError(f"{name}: {what} should be {wants}; found {has}.")
-
-
-def _shows_attention(backbone: features.Visitable) -> bool:
-    return getattr(backbone, "attention", False) is True
-
-
-def _check_sums(spec: BackboneSpec, maps: features.AttentionMaps) -> None:
-    sums = maps.probabilities.sum(-1, dtype=torch.float32)
-    worst, least = float(sums.flatten()[(sums - 1).abs().argmax()]), float(maps.probabilities.min())
-    if not (abs(worst - 1) <= ROW_TOLERANCE and least >= 0):  # true for NaN, too
-        raise InputError(
-            f"{spec.name}: each row of the probabilities of layer {maps.layer} should be numbers from 0 on "
-            f"that sum to 1; a row sums to {worst:.3g}, and the least number is {least:.3g}."
-        )
+    def _require(self, what: str, promised: object, given: object) -> None:
+        """Raise InputError unless what a backbone gives is what its spec and the protocol promise."""
+        require(given == promised, f"{self.spec.name}: {what} should be {promised}; found {given}.")

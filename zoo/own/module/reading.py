@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import Layout
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, in_brackets, require
 from layerboard.zoo.features.layers import with_batch_first
 from layerboard.zoo.own.module.blocks import path_of
 from layerboard.zoo.own.module.checks import require_own_features
-from layerboard.zoo.own.module.forward import in_brackets, streams_of
+from layerboard.zoo.own.module.forward import streams_of
 from layerboard.zoo.own.module.options import ModuleOptions, OwnNetwork
 
 LAYOUT_WORDS: Mapping[Layout, str] = {
@@ -105,9 +105,9 @@ def structure_of(subject: OwnNetwork, options: ModuleOptions) -> Structure:
 
 def _no_grid(where: str, stream: Tensor, size: int) -> InputError:
     return InputError(
-        f"{where} is [{in_brackets(stream)}] for a batch of {BATCH} images of {size} px, which is no square "
-        "grid of cells with prefix tokens before it, neither [batch tokens dim] nor [batch dim height width] "
-        "nor with other axes"
+        f"{where} is {in_brackets(stream.shape)} for a batch of {BATCH} images of {size} px, which is no "
+        "square grid of cells with prefix tokens before it, neither [batch tokens dim] nor [batch dim height "
+        "width] nor with other axes"
     )
 
 
@@ -129,20 +129,11 @@ def _first_reading(subject: OwnNetwork, streams: Sequence[Tensor], options: Modu
     if len({reading.layout for reading in admitted}) > 1:  # maps with as many channels as rows
         kept = [{other.layout for other in _readings(each.shape, subject.size)} for each in streams]
         common = [reading for reading in admitted if all(reading.layout in layouts for layouts in kept)]
-        if len(common) > 1 and _begins_with_maps(subject):
-            common = [reading for reading in common if reading.layout == "maps"]
         if len(common) != 1:
             choice = " or ".join(map(str, admitted))
             raise InputError(f"{where} may be {choice}; say which by layout=")
         return common[0]
     return admitted[0]
-
-
-def _begins_with_maps(subject: OwnNetwork) -> bool:
-    """Whether the first weights of the first block are those of a module that takes channels first."""
-    block = subject.net.get_submodule(subject.blocks[0])
-    weighted = (module for module in block.modules() if [*module.parameters(recurse=False)])
-    return isinstance(next(weighted, None), nn.Conv2d | nn.BatchNorm2d | nn.GroupNorm)
 
 
 def _with_constant_prefix(where: str, stream: Tensor, possible: Sequence[Reading]) -> list[Reading]:
@@ -156,7 +147,7 @@ def _with_constant_prefix(where: str, stream: Tensor, possible: Sequence[Reading
     if constant and constant != list(range(len(constant))):
         listed = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
         raise InputError(
-            f"{where} is [{in_brackets(stream)}], of which tokens {listed} (from 0) are the same for all "
+            f"{where} is {in_brackets(stream.shape)}, of which tokens {listed} (from 0) are the same for all "
             "images; such tokens should come first, and then a square of patches"
         )
     return [reading for reading in possible if not constant or reading.prefix == len(constant)]
@@ -173,8 +164,7 @@ def _final_norm(subject: OwnNetwork, stream: Tensor, found: str, options: Module
         path = path_of(net, given, "final_norm")
     if given is False or not path:
         return ""
-    if path not in dict(net.named_modules()):
-        raise InputError(f"final_norm={given!r} names no module of {subject.name}")
+    require(path in dict(net.named_modules()), f"final_norm={given!r} names no module of {subject.name}")
     try:
         shape = net.get_submodule(path)(stream).shape
     except Exception as error:
