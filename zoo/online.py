@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from layerboard.zoo.errors import require
-
 _LONGEST = 300  # characters of a library's message that are shown
 _BEFORE = r"(?:bearer|basic)\s+|(?:token|password|authorization)['\"]?\s*[:=]\s*(?!['\"]?(?:bearer|basic))"
 _SECRETS = (  # of an address: who asks, and what follows it; tokens
@@ -48,7 +46,7 @@ def hub_within_limits() -> Iterator[bool]:
     """Context in which the Hub's library uses only files on disk unless the Hub answers; True if it does.
 
     The library itself waits for ever for a server that accepts a request and then is silent. Here it raises
-    InputError after `SILENCE`, whatever it tries again.
+    TimeoutError after `SILENCE`, whatever it tries again.
     """
     from huggingface_hub import constants
     from huggingface_hub.utils import get_session  # type: ignore[attr-defined]
@@ -73,11 +71,12 @@ class _Silence:
         self._since: float | None = None  # the first request that was not answered; None for none
 
     def ask(self, request: Any) -> None:  # noqa: ANN401  # of the HTTP library that the Hub's has chosen
-        """Let a request wait no longer than what is left; raises InputError if nothing is."""
+        """Let a request wait no longer than what is left; raises TimeoutError if nothing is."""
         now = monotonic()
         self._since = now if self._since is None else self._since
         left = self._since + SILENCE - now
-        require(left > 0, f"{request.url.host} is silent for {SILENCE:g} seconds")
+        if left <= 0:
+            raise TimeoutError(f"{request.url.host} is silent for {SILENCE:g} seconds")
         limits = dict.fromkeys(("connect", "read", "write", "pool")) | request.extensions.get("timeout", {})
         request.extensions["timeout"] = {phase: min(limit or left, left) for phase, limit in limits.items()}
 
