@@ -22,7 +22,7 @@ from layerboard.tasks.analyses.attention_maps import aligned_map, head_offset, o
 from layerboard.tasks.analyses.metrics.attention import fuse_heads, patch_query_map, roll
 from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.zoo.errors import InputError, counted, require, some
+from layerboard.zoo.errors import InputError, counted, ensure, some
 from layerboard.zoo.features import AttentionMaps, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import BackboneSpec, Layer
@@ -56,9 +56,9 @@ def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Pi
     """
     shown: list[tuple[Path, str, Image.Image]] = []
     for path in paths:
-        require(path.exists(), f"expected an image, a video or a folder at {path}, which does not exist")
+        ensure(path.exists(), f"expected an image, a video or a folder at {path}, which does not exist")
         names = sorted(read_tree(path).images, key=natural) if path.is_dir() else []
-        require(not path.is_dir() or names, f"expected images in the folder {path}, found none")
+        ensure(not path.is_dir() or names, f"expected images in the folder {path}, found none")
         if len(names) > frames:
             report.say(f"{path}: {frames} of {len(names):,} pictures, evenly spaced; --frames takes more")
         files = [path / names[index] for index in spaced_indices(len(names), frames)] if names else [path]
@@ -71,7 +71,7 @@ def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Pi
                     f"{len(shown)} pictures have {pixels:,} pixels, of at most {MOST_PIXELS_SHOWN:,} on a "
                     "page; take fewer --frames, or make them smaller"
                 )
-    require(shown, "expected an image, a video or a folder of images; name one")
+    ensure(shown, "expected an image, a video or a folder of images; name one")
     if len({name for _, name, _ in shown}) < len(shown):
         shown = [(file, f"{file.parent.name}/{name}", image) for file, name, image in shown]
     return [Picture(name, image) for _, name, image in shown]

@@ -41,7 +41,7 @@ class UnreadableImageError(InputError):
     """An image file that is missing, truncated or no image."""
 
 
-def require(holds: object, sentence: str) -> None:
+def ensure(holds: object, sentence: str) -> None:
     """Raise InputError with a sentence unless something holds, such as that a list has members."""
     if not holds:
         raise InputError(sentence)

@@ -13,7 +13,7 @@ from layerboard.benchmark.commands.result import Files, Result
 from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words, of_form
 from layerboard.benchmark.forms.request import DataOptions, DeviceOptions
 from layerboard.benchmark.machine import diagnoses
-from layerboard.zoo.errors import InputError, counted, require, some
+from layerboard.zoo.errors import InputError, counted, ensure, some
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
@@ -161,7 +161,7 @@ def _backbones(named: Sequence[str], cache: Path) -> "list[BackboneSpec]":
         name, equals, path = text.partition("=")
         meant = [spec for spec in find([name], cache) if not spec.is_floor]
         specs += with_weights(meant, {name: Path(path).expanduser()}) if equals else meant
-    require(specs, f"--weights names no backbone with weights: {some(named)}")
+    ensure(specs, f"--weights names no backbone with weights: {some(named)}")
     return specs
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from layerboard.benchmark.commands.command import drawn, records_of
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, called_with
-from layerboard.zoo.errors import InputError, require, require_known, shortened
+from layerboard.zoo.errors import InputError, ensure, require_known, shortened
 from layerboard.zoo.spec import Layer
 
 if TYPE_CHECKING:
@@ -163,8 +163,8 @@ def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
     records = records_of(output)
     pairs = records[(records["task"] == COMPARISON_TASK) & records["value"].notna()]
     known = sorted({*pairs["backbone"], *pairs["other"]})
-    require(known, f"no run of the task {COMPARISON_TASK} is in {output}; run it with --tasks cka")
+    ensure(known, f"no run of the task {COMPARISON_TASK} is in {output}; run it with --tasks cka")
     require_known("compared backbone", (first, second), known)
     compared = between(pairs, first, second)
-    require(not compared.empty, f"{first} and {second} were not compared with each other; run them together")
+    ensure(not compared.empty, f"{first} and {second} were not compared with each other; run them together")
     return compared

@@ -8,7 +8,7 @@ from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.commands.run import run
 from layerboard.benchmark.forms.option import Option, Plain, called_with
 from layerboard.benchmark.forms.request import Request
-from layerboard.zoo.errors import InputError, require
+from layerboard.zoo.errors import InputError, ensure
 
 if TYPE_CHECKING:
     from layerboard.benchmark.vectors import VectorFile
@@ -61,7 +61,7 @@ def cost(call: CostCall) -> Result:
             rows += [(*names, *row) for row in index_rows(path, call.vectors)]
             advance(1)
     failures = tuple(f"Failed: {failure}" for failure in done.failures)
-    require(rows, "no vectors to index: " + ("; ".join(failures) or "none are finite"))
+    ensure(rows, "no vectors to index: " + ("; ".join(failures) or "none are finite"))
     frame = pd.DataFrame(rows, columns=["backbone", "vectors of", "layer", *COLUMNS])
     return Result(title="Indexes by cosine", frame=frame, notes=(NOTE, *failures))
 

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 
 from layerboard.benchmark.commands.load import LoadRequest, cached_load
 from layerboard.benchmark.forms.option import called_with
-from layerboard.zoo.errors import InputError, require
+from layerboard.zoo.errors import InputError, ensure
 from layerboard.zoo.features.cut import CutBackbone
 
 
@@ -83,7 +83,7 @@ class LayerEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return tags
 
     def _cut(self) -> CutBackbone:
-        require(self.pooling != "grid", "pooling takes one that gives an image one vector, not grid")
+        ensure(self.pooling != "grid", "pooling takes one that gives an image one vector, not grid")
         parameters = self.get_params()
         return _cached_load(parameters.pop("backbone"), **parameters)
 

@@ -14,7 +14,7 @@ from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, Plain, Words, of_form
 from layerboard.benchmark.forms.request import Cache, ResultsOptions, cache_option
 from layerboard.leaderboards.records.files import safe_name
-from layerboard.zoo.errors import InputError, fitting, printable, require
+from layerboard.zoo.errors import InputError, ensure, fitting, printable
 from layerboard.zoo.spec import VectorPooling
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def export(request: ExportRequest) -> Files:
     records = chosen(records_of(request.output), request.backbones)
     folder = request.to or request.output / "export"
     files = dict(make(records, request))
-    require(files, "nothing to export: no backbone has a score in a ranking task")
+    ensure(files, "nothing to export: no backbone has a score in a ranking task")
     for name, text in files.items():
         write_whole(folder / name, printable(text))
     return files_result([folder / name for name in files], f"for {request.form}")
@@ -217,13 +217,13 @@ def _network(request: ExportRequest) -> Files:
 
     assert request.name is not None
     path = request.to or request.output / "export" / f"{safe_name(request.name)}.onnx"
-    require(not path.is_dir(), f"--to takes the file of the network; {path} is a folder")
+    ensure(not path.is_dir(), f"--to takes the file of the network; {path} is a folder")
     backbone, view = whole_backbone(
         LoadRequest(request.name, weights=request.weights, cache=request.cache, device="cpu")
     )
     spec = backbone.spec
     layers = select_layers(request.layer or str(spec.depth), spec)
-    require(layers[0].index != 0, "layer 0 is what enters the first block: name blocks from 1 on")
+    ensure(layers[0].index != 0, "layer 0 is what enters the first block: name blocks from 1 on")
     if request.images:
         images = [each.image for each in pictures_of(request.images, PICTURES, reporter_for(None))]
     else:

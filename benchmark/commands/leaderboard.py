@@ -7,7 +7,7 @@ from layerboard.benchmark.commands.command import boards_of, command, records_of
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.forms.option import Option, OptionalPath, Plain, Words
 from layerboard.benchmark.forms.request import ResultsOptions
-from layerboard.zoo.errors import InputError, require, some
+from layerboard.zoo.errors import InputError, ensure, some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
     if request.baseline is None and (request.backbones or request.tolerance is not None):
         raise InputError("--backbones and --tolerance need --check --baseline DIR")
-    require(request.baseline is None or request.check, "--baseline needs --check")
+    ensure(request.baseline is None or request.check, "--baseline needs --check")
     output = request.output
     if request.literature:
         return _literature(request)
@@ -73,7 +73,7 @@ def _literature(request: LeaderboardRequest) -> int:
     from layerboard.leaderboards.report.literature import literature_files
     from layerboard.zoo.atomic import write_whole
 
-    require(not request.check, "--literature takes no --check: it writes numbers of others")
+    ensure(not request.check, "--literature takes no --check: it writes numbers of others")
     records = records_of(request.output, empty=True) if request.output.is_dir() else to_frame([])
     folder = request.tables or request.output / "tables"
     for name, text in literature_files(all_published(), known_depths(), Board.of(records).scores).items():
@@ -91,7 +91,7 @@ def _check(records: "pd.DataFrame", tables: Path | None) -> int:
     if tables is None:
         apart = [suite for suite in records["suite"].unique() if not (folder / f"{suite}.csv").is_file()]
         records = records[~records["suite"].isin(apart)]
-        require(not records.empty, f"the package has no pages of {some(apart)}; name yours: --tables DIR")
+        ensure(not records.empty, f"the package has no pages of {some(apart)}; name yours: --tables DIR")
     differences = check_pages(records, folder)
     say("\n".join(differences or [f"The pages in {folder} are current."]))
     if apart:
@@ -104,7 +104,7 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
     from layerboard.leaderboards.records.key import TOLERANCE, Tolerance
 
     limit = TOLERANCE.score if request.tolerance is None else request.tolerance
-    require(limit >= 0, f"--tolerance takes a number of at least 0; found {limit:g}")
+    ensure(limit >= 0, f"--tolerance takes a number of at least 0; found {limit:g}")
     cut, unsealed = cut_files(baseline)
     if cut:
         say("\n".join(f"{sentence}; write the baseline again." for sentence in cut))

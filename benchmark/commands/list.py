@@ -13,7 +13,7 @@ from layerboard.leaderboards.blocks.display import count_text
 from layerboard.leaderboards.findings.facts import fits_licence
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS
-from layerboard.zoo.errors import InputError, counted, require, unknown
+from layerboard.zoo.errors import InputError, counted, ensure, unknown
 from layerboard.zoo.registry.find import all_specs, find
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
 from layerboard.zoo.spec.seen import training_size
@@ -67,7 +67,7 @@ class BackboneFilters(Form):
             and fits_licence(spec.licence, self.licence or "")
             and (self.max_parameters is None or (spec.parameters or 0) <= self.max_parameters)
         )
-        require(specs, "No backbone of the registry passes all filters; leave one out.")
+        ensure(specs, "No backbone of the registry passes all filters; leave one out.")
         return specs
 
 

@@ -10,7 +10,7 @@ from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, called_with
 from layerboard.benchmark.forms.request import DeviceOptions, InterpolationChoice
 from layerboard.tasks.framework.transforms import misfit, parse_compression
-from layerboard.zoo.errors import InputError, require
+from layerboard.zoo.errors import InputError, ensure
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer, Tap
 
 if TYPE_CHECKING:
@@ -207,8 +207,8 @@ def _view(request: LoadRequest) -> "View":
 
     rules = find_protocol(request.protocol)
     (task,) = find_tasks((request.task,))[:1]
-    require(rules.covers(task.name), f"the protocol {rules.name} covers only {', '.join(rules.tasks or ())}")
-    require(task.role != NO_DATA, f"{task.name} uses no images; name a task that does, such as knn")
+    ensure(rules.covers(task.name), f"the protocol {rules.name} covers only {', '.join(rules.tasks or ())}")
+    ensure(task.role != NO_DATA, f"{task.name} uses no images; name a task that does, such as knn")
     choice = rules.config_for(IMAGES) if task.role == "classification" else config_of(rules, task.name)
     view: View = choice.view
     return view

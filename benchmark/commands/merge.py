@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY
 from layerboard.benchmark.commands.command import boards_of, command, say
 from layerboard.benchmark.commands.result import Files
 from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, of_form
-from layerboard.zoo.errors import InputError, require
+from layerboard.zoo.errors import InputError, ensure
 
 
 class MergeRequest(Form, kw_only=False):
@@ -44,11 +44,11 @@ def merge(request: MergeRequest) -> Files:
     from layerboard.leaderboards.records.record import read_records
     from layerboard.leaderboards.writers.build import write_board
 
-    require(len(request.folders) >= 2, "merge takes two output folders or more; found one")
+    ensure(len(request.folders) >= 2, "merge takes two output folders or more; found one")
     if (output := request.output) is None:
         raise InputError("merge takes the folder of the result: give --output DIR")
     for folder in request.folders:
-        require(folder.is_dir(), f"expected an output folder at {folder}, which does not exist")
+        ensure(folder.is_dir(), f"expected an output folder at {folder}, which does not exist")
     count = merge_outputs(request.folders, output)
     records = read_records([output / "records"])
     pages = [page for board in boards_of(records, output) for page in write_board(board, output / "tables")]

@@ -10,7 +10,7 @@ from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import ResultsOptions
-from layerboard.zoo.errors import require, unknown
+from layerboard.zoo.errors import ensure, unknown
 
 if TYPE_CHECKING:
     from layerboard.leaderboards.published.literature import Published
@@ -68,5 +68,5 @@ def _chosen(published: "Sequence[Published]", request: ReproduceRequest) -> "tup
                 raise unknown(f"published number of the {what}", name, known)
         if names:
             chosen = tuple(each for each in chosen if any(fits(getattr(each, what), name) for name in names))
-    require(chosen, "no published number passes all filters; leave one out")
+    ensure(chosen, "no published number passes all filters; leave one out")
     return chosen

@@ -28,7 +28,7 @@ from layerboard.benchmark.engines.base import Job, JobQueue, Result, Work, Worke
 from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.atomic import remove_leftovers, temporary_folder
-from layerboard.zoo.errors import InputError, require, shortened
+from layerboard.zoo.errors import InputError, ensure, shortened
 
 # clients of a cluster of this process must know the token; Ray would write its own into the user's home
 TOKEN = secrets.token_hex(32)
@@ -66,7 +66,7 @@ class RayEngine(base.Engine):
         gpus = 0 if self._request.device == "cpu" else int(there.get("GPU", 0))
         if gpus:
             return [WorkerSlot("cuda", max(1, min(workers, int(there.get("CPU", 1)) // gpus)))] * gpus
-        require(not self._request.device.startswith("cuda"), "the Ray cluster has no GPU; leave out --device")
+        ensure(not self._request.device.startswith("cuda"), "the Ray cluster has no GPU; leave out --device")
         return [WorkerSlot("cpu", 1)] * workers
 
 

@@ -22,7 +22,7 @@ from layerboard.tasks.framework.task import VectorTask
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, group_numbers, stratified_folds
-from layerboard.zoo.errors import InputError, require, some
+from layerboard.zoo.errors import InputError, ensure, some
 
 EVERY = "there are no test items: every train item is tested once, by others that are not of its group"
 
@@ -205,7 +205,7 @@ def _values(kind: type[Targets], targets: Array, count: int, path: Path) -> NDAr
         )
     largest = np.abs(values).max(axis=0)
     tiny = (largest > 0) & (largest < np.finfo(np.float32).tiny)
-    require(not tiny.any(), f"expected targets within float32 in {path}, found smaller ones; multiply them")
+    ensure(not tiny.any(), f"expected targets within float32 in {path}, found smaller ones; multiply them")
     if kind is ImageLabels and not np.isin(values, (0, 1)).all():
         raise InputError(
             f"expected targets of 0 and 1 in {path}, found {values[(values != 0) & (values != 1)][0]:g}"

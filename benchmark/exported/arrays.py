@@ -12,7 +12,7 @@ from layerboard.leaderboards.records.arrays import require_bounded
 from layerboard.tasks.datasets.reading.door import UNKNOWN, cell, label_text
 from layerboard.tasks.framework.checks import unusable
 from layerboard.tasks.metrics.arrays import Mask, in_range
-from layerboard.zoo.errors import InputError, in_brackets, require, some
+from layerboard.zoo.errors import InputError, ensure, in_brackets, some
 from layerboard.zoo.reading import open_regular
 
 Array = NDArray[np.generic]
@@ -46,7 +46,7 @@ class Arrays(dict[str, Array]):
         where = f"{name} of {self.path}"
         values = as_floats(self[name], where, "[n dim]")
         reason = unusable(values, constant=not constant)  # type: ignore[arg-type]
-        require(not reason, f"expected features that tell items apart as {where}, but the {reason}")
+        ensure(not reason, f"expected features that tell items apart as {where}, but the {reason}")
         return values
 
     def texts(self, name: str, items: int) -> Array:
@@ -70,7 +70,7 @@ class Arrays(dict[str, Array]):
         known = np.unique(np.concatenate([self[each] for each in (name, beside) if each in self]))
         if classes.dtype.kind == "i" and len(known) > 2 and [*known[:2]] == [UNKNOWN, 0]:
             there &= classes != UNKNOWN
-        require(there.any(), f"expected a class of at least one item as {name} of {self.path}, found none")
+        ensure(there.any(), f"expected a class of at least one item as {name} of {self.path}, found none")
         return classes, there
 
     def labels(self, name: str, items: int, kinds: str = "biu") -> Array:
@@ -142,7 +142,7 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
     """
     axes = shape.strip("[]").split()
     fits = array.ndim >= len(axes) if "..." in axes else array.ndim == len(axes)
-    require(fits, f"expected {where} to have the shape {shape}, found {in_brackets(array.shape)}")
+    ensure(fits, f"expected {where} to have the shape {shape}, found {in_brackets(array.shape)}")
     if array.dtype.kind not in "fiu":
         raise InputError(
             f"expected numbers as {where}, found the type {array.dtype}; export float32 "

@@ -19,7 +19,7 @@ from layerboard.tasks.similarity.metric import (
     gram_matrix,
     normalise,
 )
-from layerboard.zoo.errors import InputError, in_brackets, require
+from layerboard.zoo.errors import InputError, ensure, in_brackets
 
 
 def score_cka(features: Sequence[Path], estimator: str | None, batch_size: int | None) -> ScoreReport:
@@ -93,7 +93,7 @@ def compare_arrays(
 
 def _check(arrays: Sequence[Array], features: Sequence[object]) -> int:
     """The number of samples, which all arrays share; raises InputError."""
-    require(len(arrays) >= 2, f"expected at least two arrays as --features, found {len(arrays)}")
+    ensure(len(arrays) >= 2, f"expected at least two arrays as --features, found {len(arrays)}")
     for array, path in zip(arrays, features, strict=True):
         if array.ndim < 2 or not array.size:
             shape = in_brackets(array.shape)

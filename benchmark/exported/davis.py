@@ -12,7 +12,7 @@ from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.base import Items, Outcome, Score, Statistic
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.propagation.j_and_f import Statistics, VideoScores, score_video, statistics
-from layerboard.zoo.errors import InputError, require, some
+from layerboard.zoo.errors import InputError, ensure, some
 
 Pair = tuple[Path, Path]  # an annotated and a predicted mask
 
@@ -78,7 +78,7 @@ def _annotations(truth: Path) -> Path:
 def _pairs(truth: Path, predictions: Path) -> list[Pair]:
     """The masks of a sequence, of one size each; raises InputError."""
     masks = file_names(truth, (".png",))
-    require(masks, f"expected annotated masks (*.png) in {truth}, found none")
+    ensure(masks, f"expected annotated masks (*.png) in {truth}, found none")
     if missing := sorted({*masks} - {*file_names(predictions, (".png",))}):
         raise InputError(
             f"expected a predicted mask in {predictions} for every mask in {truth}, "

@@ -39,7 +39,7 @@ from layerboard.tasks.segmentation.in_context import (
 )
 from layerboard.tasks.segmentation.overlaps import Overlaps, confusion, names_of_predictions
 from layerboard.tasks.segmentation.task import SegmentationTask
-from layerboard.zoo.errors import InputError, require, some
+from layerboard.zoo.errors import InputError, ensure, some
 
 GRIDS = ("train", "test")
 ARRAYS = ("train", "train_masks", "test", "test_masks")
@@ -120,7 +120,7 @@ def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> 
     names, truths = (file_names(folder, (".png",)) for folder in (predictions, ground_truth))
     if alone := sorted({*names} - {*truths}):
         raise InputError(f"expected a mask in {ground_truth} for every prediction, none for {some(alone)}")
-    require(names, f"expected predicted masks (*.png) in {predictions}, found none")
+    ensure(names, f"expected predicted masks (*.png) in {predictions}, found none")
     given = [read_mask(predictions / name, "classes") for name in names]
     truth = [judged.truth(read_mask(ground_truth / name, "classes")) for name in names]
     for name, mask, true in zip(names, given, truth, strict=True):
@@ -160,7 +160,7 @@ def score_features(
     pairs = zip(train, chosen, strict=True)
     vectors = np.concatenate([grid.reshape(-1, grid.shape[-1])[cells] for grid, (cells, _) in pairs])
     rows = functional.normalize(torch.from_numpy(vectors).float(), dim=-1)
-    require(len(rows), f"no cell of train_masks of {path} has a class in half of its pixels")
+    ensure(len(rows), f"no cell of train_masks of {path} has a class in half of its pixels")
     labels = label_vectors(np.concatenate([pixels for _, pixels in chosen]))
     usual = config.vote
     how = replace(usual, k=k or usual.k, temperature=temperature or usual.temperature)
@@ -270,7 +270,7 @@ def _report(
 def _masks(array: Array, where: str, images: int) -> Labels:
     if array.ndim != 3 or len(array) != images or 0 in array.shape:
         raise InputError(f"expected {where} to have the shape [{images} rows columns], found {array.shape}")
-    require(array.dtype.kind in "biu", f"expected whole numbers as {where}, found the type {array.dtype}")
+    ensure(array.dtype.kind in "biu", f"expected whole numbers as {where}, found the type {array.dtype}")
     values = array.astype(np.int64)
     if values.min() < 0 or values.max() > VOID:
         raise InputError(

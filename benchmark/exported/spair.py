@@ -21,7 +21,7 @@ from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.places import point_geometry, true_places
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.arrays import in_range
-from layerboard.zoo.errors import InputError, require, shortened, some
+from layerboard.zoo.errors import InputError, ensure, shortened, some
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox
 
@@ -143,7 +143,7 @@ def _read_grid(path: Path) -> Tensor:
             f"and {grid.shape[1]}"
         )
     reason = unusable(grid.reshape(-1, grid.shape[2]))  # type: ignore[arg-type]
-    require(not reason, f"expected features that tell places apart in grid {path}, but the {reason}")
+    ensure(not reason, f"expected features that tell places apart in grid {path}, but the {reason}")
     return torch.from_numpy(in_range([grid])[0]).float()
 
 

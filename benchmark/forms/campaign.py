@@ -15,7 +15,7 @@ from typing import Any, get_args, get_origin
 from layerboard.benchmark.forms.option import Option
 from layerboard.benchmark.forms.parsers import WrongValueError
 from layerboard.tasks.datasets.hub_spec import PREFIX
-from layerboard.zoo.errors import InputError, first_line, likely, require, shortened, unknown
+from layerboard.zoo.errors import InputError, ensure, first_line, likely, shortened, unknown
 from layerboard.zoo.reading import DEEPEST, read_as, read_regular, require_modest, unique
 from layerboard.zoo.spec import entry_name
 from layerboard.zoo.spec.origin import OBJECT, origin_mark, origin_of
@@ -63,7 +63,7 @@ def read_campaign(path: Path) -> dict[str, Any]:
     parse, syntax = (_toml, "TOML") if path.suffix == ".toml" else (_yaml, "YAML")
     remedy = "it takes keys with values, such as 'tasks: knn'"
     content = read_as(dict[str, Any], path, remedy, partial(read_regular, most=MOST_BYTES), parse, syntax)
-    require(content, f"{path} is empty; {remedy}")
+    ensure(content, f"{path} is empty; {remedy}")
     return content
 
 
@@ -118,7 +118,7 @@ def campaign_options(name: str, options: Options) -> dict[str, Any]:
             close = likely("option", spelled, [*named, PINS])
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join([*named, PINS])}"
             raise InputError(f"{path} has the key {shortened(key)}, which no campaign has; {hint}")
-        require(spelled not in given, f"{path} has the key {spelled} twice")
+        ensure(spelled not in given, f"{path} has the key {spelled} twice")
         if value is None:
             raise InputError(f"{path} has the key {spelled} without a value; give it one, or take it out")
         if spelled != PINS:

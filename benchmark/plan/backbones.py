@@ -12,7 +12,7 @@ from layerboard.benchmark.plan.layers import select_layers, with_taps
 from layerboard.benchmark.plan.series import Series, find_series
 from layerboard.benchmark.plan.suites import Suite
 from layerboard.tasks.framework.sets import FREE, is_possible
-from layerboard.zoo.errors import InputError, require, some
+from layerboard.zoo.errors import InputError, ensure, some
 from layerboard.zoo.load.backbone import describe_backbone
 from layerboard.zoo.references import is_local, split_part
 from layerboard.zoo.registry.find import all_specs, find_each, registry_first
@@ -93,7 +93,7 @@ def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
         elif name.startswith(TIMM.mark) and find_spec("timm") is None:
             lacking[name] = "pip install 'layerboard[timm]' adds it"
     lines = [f"{name} of the suite {suite.name} is left out: {advice}" for name, advice in lacking.items()]
-    require(len(lacking) != len(suite.backbones), "; ".join(lines))
+    ensure(len(lacking) != len(suite.backbones), "; ".join(lines))
     for line in lines:
         report.say(line)
     return [name for name in suite.backbones if name not in lacking]
@@ -131,7 +131,7 @@ def _checkpoints(series: Series, request: Request, report: Reporter) -> list[Bac
         name = f"{trainings[each.training]}@step{each.step}"
         bases = meant[each.weights_of or each.backbone]
         if each.weights_of:
-            require(len(bases) == 1, f"--weights names {each.weights_of!r}, which are several backbones")
+            ensure(len(bases) == 1, f"--weights names {each.weights_of!r}, which are several backbones")
             bases = tuple(with_weights(bases, {bases[0].name: Path(each.backbone)}))
         specs.append(replace(bases[0], name=name))
     return specs
@@ -220,11 +220,11 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
     """
     by_name = {spec.name: spec for spec in specs}
     for name, path in weights.items():
-        require(name in by_name, f"--weights names {name!r}, which is not run; it runs {', '.join(by_name)}")
+        ensure(name in by_name, f"--weights names {name!r}, which is not run; it runs {', '.join(by_name)}")
         file, _ = split_part(str(path))
-        require(file.exists(), f"expected the weights of {name} at {path}, which does not exist")
+        ensure(file.exists(), f"expected the weights of {name} at {path}, which does not exist")
         spec = by_name[name]
-        require(spec.origin.takes_weights, f"--weights names {name!r}, whose features come from no file")
+        ensure(spec.origin.takes_weights, f"--weights names {name!r}, whose features come from no file")
         usual = ORIGINAL if file.is_file() else TRANSFORMERS
         origin = usual if spec.origin.has_architecture else spec.origin
         # a file of the published name should be that file

@@ -29,7 +29,7 @@ from layerboard.tasks.framework.registry import (
 )
 from layerboard.tasks.framework.sources import IMAGES, ProbedClasses, ProbedImages, probed
 from layerboard.tasks.framework.task import Needs, Task
-from layerboard.zoo.errors import InputError, MissingDataError, require
+from layerboard.zoo.errors import InputError, MissingDataError, ensure
 
 Reader = Callable[[DatasetEntry[Data], Path], Data]
 
@@ -126,7 +126,7 @@ def plan_tasks(location: DataLocation, names: Sequence[str], *, drift: bool) -> 
         if names:
             tasks = tuple(task for task in asked if at.protocol.covers(task.name))
             required = [name for name in names if at.protocol.covers(name)]
-            require(tasks, f"{at.protocol.scope}, which --tasks does not name")
+            ensure(tasks, f"{at.protocol.scope}, which --tasks does not name")
         elif spoken is None:
             laid_out = (task for task in TASKS if task.role in LAID_OUT and at.images)
             tasks = tuple(dict.fromkeys((*asked, *WITHOUT_LABELS, *laid_out)))

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import count
 
 from layerboard.benchmark.forms.parsers import FINAL, comma_separated, ranges_of
-from layerboard.zoo.errors import InputError, require, some
+from layerboard.zoo.errors import InputError, ensure, some
 from layerboard.zoo.spec import NORMED, READ_TAPS, BackboneSpec, Layer, Tap
 
 
@@ -20,7 +20,7 @@ def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block
     inside = [tap for tap in taps if tap in READ_TAPS]
     if not inside and taps:
         return blocks
-    require(taps, f"{spec.name} has none of the taps asked for: leave it or --taps out")
+    ensure(taps, f"{spec.name} has none of the taps asked for: leave it or --taps out")
     indices = {layer.index for layer in blocks if layer.tap == "block"} - {0}
     every = (Layer(index, tap) for index in indices for tap in inside)
     layers = {layer for layer in every if spec.has(layer)}

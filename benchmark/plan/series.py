@@ -11,7 +11,7 @@ from pathlib import Path
 
 from layerboard.benchmark.forms.request import Request
 from layerboard.tasks.datasets.reading.labels import FILE_COLUMNS, read_label_table, require_columns
-from layerboard.zoo.errors import InputError, counted, few_of, require, some
+from layerboard.zoo.errors import InputError, counted, ensure, few_of, some
 from layerboard.zoo.references import PART
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import read_local_names, short_names
@@ -70,7 +70,7 @@ def find_series(request: Request) -> Series:
     pattern means no file, and for a checkpoint without a step, or with that of another one.
     """
     if not request.series:
-        require(request.steps is None, "--steps says the steps of checkpoints; it needs --series")
+        ensure(request.steps is None, "--steps says the steps of checkpoints; it needs --series")
         return Series(backbones=request.backbones, weights=request.weights)
     table = {} if request.steps is None else _steps_of(request.steps)
     checkpoints: list[TrainingStep] = []
@@ -109,7 +109,7 @@ def _matching(pattern: str) -> list[str]:
         whole, _, label = pattern.rpartition(PART)
         part = f"{PART}{label}"
     paths = [whole] if Path(whole).exists() else sorted(glob(whole, recursive=True))
-    require(paths, f"no file or folder matches {pattern!r}")
+    ensure(paths, f"no file or folder matches {pattern!r}")
     return [f"{path}{part}" for path in paths]
 
 
@@ -126,7 +126,7 @@ def _checkpoints(
         for whole, name in zip(wholes, names, strict=True)
     ]
     for path, whole, name, numbers in zip(paths, wholes, names, _steps_in(bare), strict=True):
-        require(not table or str(whole) in table, f"the table of --steps has no row of {path}")
+        ensure(not table or str(whole) in table, f"the table of --steps has no row of {path}")
         if not table and len(numbers) != 1:
             has = f"the numbers {', '.join(map(str, numbers))}" if numbers else "no whole number"
             raise InputError(

@@ -25,7 +25,7 @@ from layerboard.tasks.datasets.scenes import VOC_2012_AUG, VocEntry
 from layerboard.tasks.datasets.spair import SpairEntry
 from layerboard.tasks.datasets.tabled import TabledEntry
 from layerboard.tasks.datasets.vtab import VTAB
-from layerboard.zoo.errors import InputError, require, unknown
+from layerboard.zoo.errors import InputError, ensure, unknown
 
 LONGEST_SUITE = 120  # maximum characters of the name of a suite, which names its pages
 
@@ -194,13 +194,13 @@ def choose_suite(request: Request) -> Suite:
         raise InputError(
             f"the suite {suite.name!r} brings its own data; leave --suite out to use --data or --images"
         )
-    require(suite.embedded or real, f"the suite {suite.name!r} needs the real datasets; give --data DIR")
+    ensure(suite.embedded or real, f"the suite {suite.name!r} needs the real datasets; give --data DIR")
     return suite
 
 
 def require_fitting(data: Path | None, images: Sequence[str], labelling: Labelling) -> None:
     """Raise InputError for data together with images, and for tables without exactly one folder."""
-    require(data is None or not images, "give --data or --images, not both")
+    ensure(data is None or not images, "give --data or --images, not both")
     says = {
         "labels": "the classes of your own images",
         "groups": "which of your own images belong together",

@@ -131,7 +131,7 @@ def test_a_backbone_on_images_that_torch_resizes_is_one_of_its_own(
     assert (said.code, "mini-fs@96px@fast-resize" in said.out) == (0, True)
     alone, cache = tmp_path / "alone", tmp_path / "cache"
     run(alone, ["mini-fs@fast-resize"], "knn", data=data, cache=cache)
-    (pick,) = recommended(RecommendRequest(tasks="knn", output=alone / "out")).picks
+    (pick,) = recommended(RecommendRequest(tasks="knn", output=alone / "out")).choices
     assert 'layerboard.load("mini-fs@fast-resize", ' in code_of(pick)
 
 

@@ -173,7 +173,7 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
     assert line in heard.lines
     shown = command(capsys, "compare", "mini-resnet", "mini-resnet@96px", "--output", place / "out")
     assert (shown.code, "mini-resnet@96px" in shown.out) == (0, True)
-    picks = recommended(RecommendRequest(tasks="spair", output=place / "out")).picks
+    picks = recommended(RecommendRequest(tasks="spair", output=place / "out")).choices
     calls = " ".join(code_of(pick) for pick in picks)
     assert ('"mini-resnet@96px"' in calls) == any(pick.backbone == "mini-resnet@96px" for pick in picks)
 

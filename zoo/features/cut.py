@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from layerboard.zoo.errors import InputError, require
+from layerboard.zoo.errors import InputError, ensure
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census
@@ -130,7 +130,7 @@ class CutBackbone:
 
         Raises InputError if it cannot be read, or if the network is shown images in several tiles.
         """
-        require(tiles_of(self.view) is None, f"{self.spec.name} is shown images in tiles, not in one piece")
+        ensure(tiles_of(self.view) is None, f"{self.spec.name} is shown images in tiles, not in one piece")
         return self._rendered(seen(image))[0]
 
     def _of_images(self, images: Iterator[ImageOrPath]) -> Iterator[Tensor]:

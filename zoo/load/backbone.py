@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from layerboard.zoo.entries import SPECS
-from layerboard.zoo.errors import InputError, require
+from layerboard.zoo.errors import InputError, ensure
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor, RawPixels
 from layerboard.zoo.features.pass_context import pass_context
@@ -68,7 +68,7 @@ def load_backbone(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) 
     Downloads and generated weights are kept in ``cache_dir``. Raises InputError if the files are unavailable,
     damaged, or do not match the entry, or if there is no such device.
     """
-    require(device.type != "cuda" or torch.cuda.is_available(), "There is no CUDA device; use --device cpu.")
+    ensure(device.type != "cuda" or torch.cuda.is_available(), "There is no CUDA device; use --device cpu.")
     return loader_of(spec.origin).load(spec, device, cache_dir)
 
 

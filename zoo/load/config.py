@@ -13,7 +13,7 @@ from transformers import Aimv2VisionConfig, HieraConfig, PreTrainedConfig, PreTr
 from layerboard.zoo.entries import ARCHITECTURES
 from layerboard.zoo.entries.architecture import Architecture
 from layerboard.zoo.entries.family import BASE, HUGE, LARGE, SMALL, SO400M
-from layerboard.zoo.errors import InputError, require
+from layerboard.zoo.errors import InputError, ensure
 from layerboard.zoo.load import rotary_vit
 from layerboard.zoo.load.adapters import WITHOUT_SKIP
 from layerboard.zoo.spec import BackboneSpec, Layer, Stage
@@ -134,7 +134,7 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
     channels = getattr(config, "num_channels", getattr(config, "in_chans", 3))
     if min(numbers, default=0) < 1 or (facts.heads is not None and facts.heads < 1):
         raise InputError(f"{path} gives a number of blocks, channels, heads or pixels below 1.")
-    require(channels == 3, f"{path} describes a network for images of {channels} channels; expected 3, RGB.")
+    ensure(channels == 3, f"{path} describes a network for images of {channels} channels; expected 3, RGB.")
     return architecture, config, facts
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from layerboard.zoo.errors import InputError, require, some
+from layerboard.zoo.errors import InputError, ensure, some
 from layerboard.zoo.reading import decoded, open_regular
 
 LONGEST_LIST = 2**22  # maximum bytes of the header that describes the tensors: some 40,000 of them
@@ -87,7 +87,7 @@ def _start(path: Path) -> bytes:
 
 def _refuse(path: Path, head: bytes, kinds: Sequence[tuple[bytes, str, str]]) -> None:
     for pattern, kind, advice in kinds:
-        require(not re.match(pattern, head, re.IGNORECASE), f"{path} is {kind}; {advice}.")
+        ensure(not re.match(pattern, head, re.IGNORECASE), f"{path} is {kind}; {advice}.")
 
 
 def cut_short(path: Path) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from layerboard.zoo.errors import InputError, require, shortened
+from layerboard.zoo.errors import InputError, ensure, shortened
 from layerboard.zoo.load.checkpoint import Checkpoint, read_network_json
 from layerboard.zoo.reading import converted
 from layerboard.zoo.spec import Normalisation
@@ -120,7 +120,7 @@ def _normalisation(path: Path, processor: _Processor, usual: Normalisation) -> N
     """What a processor does to pixels from 0 to 1; raises InputError for numbers beyond sense."""
     factor = 1 / 255 if processor.rescale_factor is None else processor.rescale_factor
     factor = 1.0 if processor.do_rescale is False else factor
-    require(1e-6 <= factor <= 1, f"{path} should give a number above 0 as 'rescale_factor', not {factor!r}.")
+    ensure(1e-6 <= factor <= 1, f"{path} should give a number above 0 as 'rescale_factor', not {factor!r}.")
     # value of a white pixel, 255, before normalisation; the spec's numbers are for pixels in [0, 1]
     white = 1.0 if isclose(255 * factor, 1) else 255.0 * factor
     if processor.do_normalize is False:

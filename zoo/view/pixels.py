@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from layerboard.zoo.errors import InputError, require
+from layerboard.zoo.errors import InputError, ensure
 from layerboard.zoo.view.photos import as_seen, decoding, open_file
 
 EXPECTED = (
@@ -64,7 +64,7 @@ def in_memory(source: Any) -> Image.Image:  # noqa: ANN401
     """An object that holds pixels as an image of Pillow; raises InputError for any other object."""
     if isinstance(source, Image.Image):
         return source
-    require(hasattr(source, "shape"), f"expected {EXPECTED}, found a {type(source).__name__}")
+    ensure(hasattr(source, "shape"), f"expected {EXPECTED}, found a {type(source).__name__}")
     is_tensor = callable(getattr(source, "detach", None))
     if is_tensor:
         source = source.detach().cpu()

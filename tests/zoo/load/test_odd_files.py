@@ -52,7 +52,7 @@ def test_odd_configurations(change: dict[str, object], message: str, tmp_path: P
             r"should give an 'image_std' of three numbers from 0.001 to 10, not \[0.0, 1.0, 1.0\]",
         ),
         ({"image_mean": [float("nan")] * 3}, "should give an 'image_mean' of three numbers from -2 to 3"),
-        ({"image_mean": [0.5]}, "no processor of images .*length >= 3, at image_mean"),
+        ({"image_mean": [0.5]}, r"no processor of images .*length >= 3, found \[0.5\], at image_mean"),
         ({"rescale_factor": 0}, "should give a number above 0 as 'rescale_factor', not 0"),
     ],
 )

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from layerboard.zoo.entries.architecture import Layout, Sublayers
-from layerboard.zoo.errors import InputError, counted, require, shortened, some
+from layerboard.zoo.errors import InputError, counted, ensure, shortened, some
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone, Network
@@ -193,7 +193,7 @@ def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
 
     Raises InputError if it cannot be copied or run, does not match the options, or is no backbone.
     """
-    require(isinstance(net, nn.Module), f"a network should be a torch.nn.Module; found {shortened(net)}")
+    ensure(isinstance(net, nn.Module), f"a network should be a torch.nn.Module; found {shortened(net)}")
     net = bare(net)
     try:
         # copied together, so that blocks and norm given as modules are those of the copy

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo import features
-from layerboard.zoo.errors import InputError, require, shortened
+from layerboard.zoo.errors import InputError, ensure, shortened
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
 from layerboard.zoo.features.pass_context import PassLock
@@ -145,7 +145,7 @@ def _checked(reference: str, backbone: Any) -> features.Visitable:  # noqa: ANN4
     wrong = next(faults(checked.spec), "")
     if not wrong and checked.spec.taps:
         wrong = f"names taps, and an object shows the outputs of its blocks alone; {_BY_MODULE}"
-    require(not wrong, f"{reference}: its spec {checked.spec.name!r} {wrong}.")
+    ensure(not wrong, f"{reference}: its spec {checked.spec.name!r} {wrong}.")
     _require_own_features(reference, checked)
     return checked
 
@@ -221,4 +221,4 @@ class OwnBackbone(Backbone):
 
     def _require(self, what: str, promised: object, given: object) -> None:
         """Raise InputError unless what a backbone gives is what its spec and the protocol promise."""
-        require(given == promised, f"{self.spec.name}: {what} should be {promised}; found {given}.")
+        ensure(given == promised, f"{self.spec.name}: {what} should be {promised}; found {given}.")

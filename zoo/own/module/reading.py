@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import Layout
-from layerboard.zoo.errors import InputError, in_brackets, require
+from layerboard.zoo.errors import InputError, ensure, in_brackets
 from layerboard.zoo.features.layers import with_batch_first
 from layerboard.zoo.own.module.blocks import path_of
 from layerboard.zoo.own.module.checks import require_own_features
@@ -164,7 +164,7 @@ def _final_norm(subject: OwnNetwork, stream: Tensor, found: str, options: Module
         path = path_of(net, given, "final_norm")
     if given is False or not path:
         return ""
-    require(path in dict(net.named_modules()), f"final_norm={given!r} names no module of {subject.name}")
+    ensure(path in dict(net.named_modules()), f"final_norm={given!r} names no module of {subject.name}")
     try:
         shape = net.get_submodule(path)(stream).shape
     except Exception as error:
