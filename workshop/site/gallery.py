@@ -46,12 +46,12 @@ Size = tuple[int, int]  # width and height of the window in pixels
 Tab = Any  # a page of playwright, which is not installed for every test
 
 
-def of_report(*frames: str) -> str:
-    """Digest of some frames of the committed report."""
+def of_report() -> str:
+    """Digest of the scores of the committed report."""
     data = re.search(r'<script type="text/plain" id="data">(.*?)</script>', REPORT.read_text("utf-8"), re.S)
     assert data
     numbers = json.loads(gzip.decompress(base64.b64decode(data[1])))["frames"]
-    return _digest(json.dumps([numbers[name] for name in frames]))
+    return _digest(json.dumps(numbers["scores"]))
 
 
 def of_looked() -> str:
@@ -97,17 +97,13 @@ def looked(tab: Tab) -> bytes:
 
 
 PICTURES: Mapping[str, tuple[Callable[[], str], Size, Callable[[Tab], bytes]]] = {
-    "report-first": (partial(of_report, "best", "layers"), (1400, 1000), report_part),
+    "report-first": (of_report, (1400, 1000), report_part),
     "report-layers": (
-        partial(of_report, "layers", "best", "published"),
+        of_report,
         (1230, 800),
         partial(report_part, parts=("#task-section .legend", "#view-curves", "#view-panels")),
     ),
-    "report-cost": (
-        partial(of_report, "layers"),
-        (1230, 800),
-        partial(report_part, parts=("#view-tradeoff",)),
-    ),
+    "report-cost": (of_report, (1230, 800), partial(report_part, parts=("#view-tradeoff",))),
     "look": (of_looked, (1240, 965), looked),
 }
 """By name the digest of what a picture shows today, its window, and how it is drawn."""
