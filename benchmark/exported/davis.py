@@ -7,12 +7,13 @@ import numpy as np
 
 from layerboard.benchmark.exported.report import ScoreReport, outcome_report
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
+from layerboard.tasks.datasets.integrity import explaining, require
 from layerboard.tasks.datasets.reading.files import file_names, folder_names, image_size, require_directory
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.base import Items, Outcome, Score, Statistic
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.propagation.j_and_f import Statistics, VideoScores, score_video, statistics
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import some
 
 Pair = tuple[Path, Path]  # an annotated and a predicted mask
 
@@ -61,11 +62,9 @@ def read_results(truth: Path, predictions: Path) -> dict[str, list[Pair]]:
     require_directory(predictions, "predicted masks (<sequence>/*.png)")
     root = _annotations(truth)
     annotated, predicted = folder_names(root), folder_names(predictions)
-    if not (common := [name for name in predicted if name in annotated]):
-        raise InputError(
-            f"expected folders in {predictions} that are named after the sequences of {root} "
-            f"({some(annotated) or 'none there'}), found {some(predicted) or 'none'}"
-        )
+    common = [name for name in predicted if name in annotated]
+    wanted = f"the sequences of {root} ({some(annotated) or 'none there'})"
+    require(common, f"folders in {predictions} that are named after {wanted}", some(predicted) or "none")
     return {name: _pairs(root / name, predictions / name) for name in common}
 
 
@@ -78,22 +77,22 @@ def _annotations(truth: Path) -> Path:
 def _pairs(truth: Path, predictions: Path) -> list[Pair]:
     """The masks of a sequence, of one size each; raises InputError."""
     masks = file_names(truth, (".png",))
-    if not masks:
-        raise InputError(f"expected annotated masks (*.png) in {truth}, found none")
-    if missing := sorted({*masks} - {*file_names(predictions, (".png",))}):
-        raise InputError(
-            f"expected a predicted mask in {predictions} for every mask in {truth}, "
-            f"found none for {some(missing)}; export every frame under the name of its annotation"
-        )
+    require(masks, f"annotated masks (*.png) in {truth}")
+    missing = sorted({*masks} - {*file_names(predictions, (".png",))})
+    remedy = "export every frame under the name of its annotation"
+    wanted = f"a predicted mask in {predictions} for every mask in {truth}"
+    require(not missing, wanted, f"none for {some(missing)}", remedy)
     pairs = [(truth / mask, predictions / mask) for mask in masks]
-    for annotation, prediction in pairs:
-        expected, size = image_size(annotation), image_size(prediction)
-        if expected != size:
-            raise InputError(
-                f"expected predicted mask {prediction} to be {expected[0]} x {expected[1]} pixels as "
-                f"its annotation, found {size[0]} x {size[1]}; export masks at the size of the frames"
-            )
+    for pair in pairs:
+        require_same_size(*pair)
     return pairs
+
+
+def require_same_size(annotation: Path, prediction: Path) -> None:
+    """Raise InputError unless a predicted mask has the size of its annotation."""
+    wanted, size = ("{} x {}".format(*image_size(path)) for path in (annotation, prediction))
+    expected = f"predicted mask {prediction} to be {wanted} pixels as its annotation"
+    require(size == wanted, expected, size, "export masks at the size of the frames")
 
 
 def _unpredicted(ground_truth: Path, predicted: Sequence[str]) -> tuple[str, ...]:
@@ -111,16 +110,14 @@ def _unpredicted(ground_truth: Path, predicted: Sequence[str]) -> tuple[str, ...
 def _score(name: str, pairs: Sequence[Pair]) -> VideoScores:
     """J and F of one sequence, whose masks are in memory; raises InputError."""
     truths, predictions = ([read_mask(path) for path in paths] for paths in zip(*pairs, strict=True))
+    objects = truths[0][truths[0] != VOID].max(initial=0)
+    void = f"{VOID} (void), which only annotations may hold and the official evaluator refuses"
     for (_, path), mask in zip(pairs[1:-1], predictions[1:-1], strict=True):
-        if (mask == VOID).any():
-            raise InputError(
-                f"expected object ids in {path}, found {VOID} (void), which only annotations may hold and "
-                "the official evaluator refuses; export background as 0"
-            )
-    try:
+        require(not (mask == VOID).any(), f"object ids in {path}", void, "export background as 0")
+        ids = f"object ids up to {objects} in {path}, as in the first annotation of {name}"
+        require(mask.max(initial=0) <= objects, ids, f"{mask.max(initial=0)}")
+    with explaining(f"cannot score sequence {name} in {pairs[0][1].parent}", ValueError):
         return score_video(predictions, truths)
-    except ValueError as error:
-        raise InputError(f"sequence {name}: {error}") from error
 
 
 def _columns(j: Statistics, f: Statistics) -> dict[str, float]:
