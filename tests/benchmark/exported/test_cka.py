@@ -133,6 +133,6 @@ def test_wrong_arrays(says, files, tmp_path):
         for path in paths:
             words = words.replace(f"{{{path.stem}}}", str(path))
         assert words in says("cka", "--features", *paths).error
-    assert "every array once as --features, found several of" in says("cka", "--features", paths[0], paths[0]).error
+    assert "every array once as --features" in says("cka", "--features", paths[0], paths[0]).error
     assert "No such file" in says("cka", "--features", paths[0], tmp_path / "none.npy").error
     assert says("cka", "--features", *paths, "--batch-size", "3").code == 2
