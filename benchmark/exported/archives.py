@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from layerboard.benchmark.exported.arrays import Array, Arrays, Floats, as_floats, read_archive
 from layerboard.tasks.datasets.base import Count, Coverage, FileSample
 from layerboard.tasks.datasets.classes import Classification, ClassImages
-from layerboard.tasks.datasets.instances import DISTRACTOR, ROLES, Instance, Instances, Part
+from layerboard.tasks.datasets.instances import ROLES, Instance, Instances
 from layerboard.tasks.datasets.integrity import require, require_no
 from layerboard.tasks.datasets.revisitop import RELEVANCE, Retrieval, read_ground_truth
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
@@ -135,12 +135,9 @@ def read_instances(path: Path) -> Archive:
     columns = [arrays.texts(name, len(values)).astype(str).tolist() for name in ("groups", "roles", "series")]
     require_no(sorted({*columns[1]} - {*ROLES, ""}), f"{', '.join(ROLES)} or nothing as roles of {path}")
     features = _items("item", values)
-    images = []
-    for sample, thing, role, series in zip(_samples(features), *columns, strict=True):
-        part: Part = "query" if role == "query" else "database" if role else ""
-        images.append(Instance(sample, "" if role == DISTRACTOR else thing, part, group=series))
+    images = tuple(map(Instance.of_role, _samples(features), *columns))
     counts = Count("items", len(images)), Count("groups", len({image.thing for image in images} - {""}))
-    return Archive(path, Instances(path.stem, tuple(images), Coverage(counts)), features)
+    return Archive(path, Instances(path.stem, images, Coverage(counts)), features)
 
 
 def read_retrieval(path: Path, ground_truth: Path) -> Archive:

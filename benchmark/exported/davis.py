@@ -10,9 +10,10 @@ from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.integrity import explaining, require
 from layerboard.tasks.datasets.reading.files import file_names, folder_names, image_size, require_directory
 from layerboard.tasks.datasets.reading.masks import read_mask
-from layerboard.tasks.framework.base import Items, Outcome, Score, Statistic
+from layerboard.tasks.framework.base import Outcome, Score
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.propagation.j_and_f import Statistics, VideoScores, score_video, statistics
+from layerboard.tasks.propagation.task import object_items
 from layerboard.zoo.errors import some
 
 Pair = tuple[Path, Path]  # an annotated and a predicted mask
@@ -25,23 +26,14 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
     pixel values are object ids. Raises InputError if a file is missing, or if masks do not match.
     """
     videos = {name: _score(name, each) for name, each in read_results(ground_truth, predictions).items()}
-    objects, owners = dict[str, dict[str, float]](), list[str]()
+    objects = dict[tuple[str, int], dict[str, float]]()
     for name, video in videos.items():
         for number, (j, f) in enumerate(zip(video.j, video.f, strict=True), start=1):
             columns = _columns(statistics(j), statistics(f))
-            objects[f"{name}_{number}"] = {"J&F-Mean": (columns["J-Mean"] + columns["F-Mean"]) / 2, **columns}
-            owners.append(name)
-    values = {
-        name: np.array([each[name] for each in objects.values()]) for name in next(iter(objects.values()))
-    }
-    items = Items(
-        unit="objects",
-        keys=tuple(objects),
-        clusters=tuple(owners),
-        strata=("",) * len(objects),
-        values=values,
-        statistics={name: Statistic(name) for name in values},
-    )
+            objects[name, number] = {"J&F-Mean": (columns["J-Mean"] + columns["F-Mean"]) / 2, **columns}
+    rows = [*objects.values()]
+    values = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    items = object_items([*objects], values)
     scores = (Score(name, float(each.mean()), len(each), "objects") for name, each in values.items())
     return outcome_report(
         Outcome(tuple(scores), items),
@@ -49,7 +41,7 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
         protocol="official",
         parameters={"ground_truth": str(ground_truth), "predictions": str(predictions)},
         notes=_unpredicted(ground_truth, [*videos]),
-    ).with_parts("object", "objects", objects)
+    ).with_parts("object", "objects", dict(zip(items.keys, rows, strict=True)))
 
 
 def read_results(truth: Path, predictions: Path) -> dict[str, list[Pair]]:
