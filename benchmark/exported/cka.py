@@ -94,16 +94,15 @@ def compare_arrays(
 def _check(arrays: Sequence[Array], features: Sequence[object]) -> int:
     """The number of samples, which all arrays share; raises InputError."""
     require(len(arrays) >= 2, "at least two arrays as --features", len(arrays))
-    count = len(arrays[0])
     for array, path in zip(arrays, features, strict=True):
         shape = f"[{' '.join(map(str, array.shape))}]"
         require(array.ndim > 1 and array.size, f"features [n ...] of at least two axes in {path}", shape)
-        rows = f"{count:,} rows in {features[0]} and {len(array):,} in {path}"
-        require(len(array) == count, "the same samples in all arrays", rows)
+        rows = f"{len(arrays[0]):,} rows in {features[0]} and {len(array):,} in {path}"
+        require(len(array) == len(arrays[0]), "the same samples in all arrays", rows)
         if all((row == array[0]).all() for row in array):
             raise InputError(
                 f"expected features that vary over the samples in {path}, but all rows are the same"
             )
-    enough = count >= SMALLEST_BATCH
-    require(enough, f"at least {SMALLEST_BATCH} samples", f"{count} rows in {features[0]}")
+    count, least = len(arrays[0]), f"at least {SMALLEST_BATCH} samples"
+    require(count >= SMALLEST_BATCH, least, f"{count} rows in {features[0]}")
     return count
