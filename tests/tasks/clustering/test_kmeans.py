@@ -74,6 +74,18 @@ def test_names_of_clusters_do_not_matter(pairs, names):
         assert measure(classes, classes) == pytest.approx(1)
 
 
+def test_refuses_wrong_input():
+    features = np.ones((3, 2), np.float32)
+    for arguments, word in [
+        ((features[0], 1), "n dim"),
+        ((features, 4), "4 clusters among 3 samples"),
+        ((features, 0), "0 clusters"),
+        ((features * np.nan, 1), "NaN"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            kmeans_starts(*arguments, **KMEANS)[0]
+
+
 class Rounded(KMeans):
     """k-means whose float32 sums come out lower at each run, as those of other threads may."""
 
