@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from layerboard.benchmark.exported.arrays import Array, Arrays, Floats, as_floats, read_archive
 from layerboard.tasks.datasets.base import Count, Coverage, FileSample
 from layerboard.tasks.datasets.classes import Classification, ClassImages
-from layerboard.tasks.datasets.instances import DISTRACTOR, ROLES, Instance, Instances, Part
+from layerboard.tasks.datasets.instances import ROLES, Instance, Instances
+from layerboard.tasks.datasets.integrity import require, require_no
 from layerboard.tasks.datasets.revisitop import RELEVANCE, Retrieval, read_ground_truth
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
 from layerboard.tasks.framework.sources import IMAGES, ProbedClasses, probed_classes
@@ -62,12 +63,12 @@ def read_archive_classes(path: Path) -> Archive:
     """
     tested, wanted = ("test", "test_labels"), ("train", "train_labels")
     arrays = read_archive(path, wanted, (*tested, "groups"))
-    if {*tested} & {*arrays} and "groups" in arrays:
-        raise InputError(
-            f"expected no groups in {path}, since it has test items: groups say which of the train items are "
-            "not tested by each other if no others are tested; leave out groups, or test and test_labels"
-        )
     if {*tested} & {*arrays}:
+        if "groups" in arrays:
+            raise InputError(
+                f"expected no groups in {path}, since it has test items: groups say which of the train items "
+                "are not tested by each other if no others are; leave out groups, or test and test_labels"
+            )
         return _classified(read_archive(path, (*wanted, *tested)), *wanted)
     return _classified(arrays, *wanted, remarks=(EVERY,))
 
@@ -132,15 +133,11 @@ def read_instances(path: Path) -> Archive:
     for name in ("roles", "series"):
         arrays.setdefault(name, np.full(len(values), ""))
     columns = [arrays.texts(name, len(values)).astype(str).tolist() for name in ("groups", "roles", "series")]
-    if unknown := sorted({*columns[1]} - {*ROLES, ""}):
-        raise InputError(f"expected {', '.join(ROLES)} or nothing as roles of {path}, found {some(unknown)}")
+    require_no(sorted({*columns[1]} - {*ROLES, ""}), f"{', '.join(ROLES)} or nothing as roles of {path}")
     features = _items("item", values)
-    images = []
-    for sample, thing, role, series in zip(_samples(features), *columns, strict=True):
-        part: Part = "query" if role == "query" else "database" if role else ""
-        images.append(Instance(sample, "" if role == DISTRACTOR else thing, part, group=series))
+    images = tuple(map(Instance.of_role, _samples(features), *columns))
     counts = Count("items", len(images)), Count("groups", len({image.thing for image in images} - {""}))
-    return Archive(path, Instances(path.stem, tuple(images), Coverage(counts)), features)
+    return Archive(path, Instances(path.stem, images, Coverage(counts)), features)
 
 
 def read_retrieval(path: Path, ground_truth: Path) -> Archive:
@@ -154,11 +151,12 @@ def read_retrieval(path: Path, ground_truth: Path) -> Archive:
 def read_truth(ground_truth: Path, path: Path, images: int, queries: int) -> Retrieval:
     """What a pickle of revisited Oxford or Paris says about the images of a file; raises InputError."""
     names, asked = read_ground_truth(ground_truth)
-    if (images, queries) != (len(names), len(asked)):
-        raise InputError(
-            f"expected {len(names):,} database images and {len(asked):,} queries in {path} as in "
-            f"{ground_truth}, found {images:,} and {queries:,}; keep the order of imlist and qimlist"
-        )
+    require(
+        (images, queries) == (len(names), len(asked)),
+        f"{len(names):,} database images and {len(asked):,} queries in {path} as in {ground_truth}",
+        f"{images:,} and {queries:,}",
+        "keep the order of imlist and qimlist",
+    )
     database, asking = (
         tuple(FileSample(f"{part} {row:08d}", "") for row in range(count))
         for part, count in (("database", images), ("queries", queries))
@@ -199,28 +197,24 @@ def _values(kind: type[Targets], targets: Array, count: int, path: Path) -> NDAr
     targets = targets.astype(np.int64) if targets.dtype == np.bool_ else targets
     targets = targets[:, None] if targets.ndim == 1 else targets
     values = as_floats(targets, f"targets of {path}", "[n targets]", wide=True).astype(np.float64)
-    if len(values) != count:
-        raise InputError(
-            f"expected a row of targets for each of {count:,} items of {path}, found {len(values):,}"
-        )
+    rows = f"a row of targets for each of {count:,} items of {path}"
+    require(len(values) == count, rows, f"{len(values):,}")
     largest = np.abs(values).max(axis=0)
     tiny = (largest > 0) & (largest < np.finfo(np.float32).tiny)
-    ensure(not tiny.any(), f"expected targets within float32 in {path}, found smaller ones; multiply them")
-    if kind is ImageLabels and not np.isin(values, (0, 1)).all():
-        raise InputError(
-            f"expected targets of 0 and 1 in {path}, found {values[(values != 0) & (values != 1)][0]:g}"
-        )
+    require(not tiny.any(), f"targets within float32 in {path}", "smaller ones", "multiply them")
+    if kind is ImageLabels:
+        others = values[~np.isin(values, (0, 1))]
+        require_no([f"{each:g}" for each in others[:1]], f"targets of 0 and 1 in {path}")
     return values
 
 
 def _require_whole(groups: tuple[str, ...], fold: Integers, path: Path) -> None:
     """Raise InputError for a group in two folds."""
     parts = Counter(group for group, _ in {*zip(groups, fold.tolist(), strict=True)})
-    if divided := sorted(group for group, number in parts.items() if number > 1):
-        raise InputError(
-            f"expected the items of every group of {path} in one of its folds, found {some(divided)} in "
-            "several; correct the folds, or leave them out to have them drawn"
-        )
+    divided = sorted(group for group, number in parts.items() if number > 1)
+    remedy = "correct the folds, or leave them out to have them drawn"
+    wanted = f"the items of every group of {path} in one of its folds"
+    require(not divided, wanted, f"{some(divided)} in several", remedy)
 
 
 READERS: Mapping[str, Callable[[Path], Archive]] = {  # by role, without the one that needs a ground truth

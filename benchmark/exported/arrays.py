@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.leaderboards.records.arrays import require_bounded
+from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_no
 from layerboard.tasks.datasets.reading.door import UNKNOWN, cell, label_text
 from layerboard.tasks.framework.checks import unusable
 from layerboard.tasks.metrics.arrays import Mask, in_range
@@ -36,9 +37,9 @@ class Arrays(dict[str, Array]):
         Those of the first differ between items; those of the second kind, the queries, may all be equal.
         """
         known, asked = self._features(first), self._features(second, constant=True)
-        if known.shape[1] != asked.shape[1]:
-            widths = f"{known.shape[1]} and {asked.shape[1]}"
-            raise InputError(f"expected {first} and {second} of one width in {self.path}, found {widths}")
+        widths = f"{known.shape[1]} and {asked.shape[1]}"
+        same = known.shape[1] == asked.shape[1]
+        require(same, f"{first} and {second} of one width in {self.path}", widths)
         known, asked = in_range([known, asked])
         return known, asked
 
@@ -65,28 +66,22 @@ class Arrays(dict[str, Array]):
         if classes.dtype.kind == "f":
             there, floats = ~np.isnan(classes), classes
             classes = np.where(there, floats, 0).astype(np.int64)
-            if (strange := floats[there & (classes != floats)]).size:
-                raise InputError(f"expected whole numbers as {name} of {self.path}, found {strange[0]}")
+            strange = floats[there & (classes != floats)][:1]
+            require_no([str(each) for each in strange], f"whole numbers as {name} of {self.path}")
         known = np.unique(np.concatenate([self[each] for each in (name, beside) if each in self]))
         if classes.dtype.kind == "i" and len(known) > 2 and [*known[:2]] == [UNKNOWN, 0]:
             there &= classes != UNKNOWN
-        ensure(there.any(), f"expected a class of at least one item as {name} of {self.path}, found none")
+        require(there.any(), f"a class of at least one item as {name} of {self.path}")
         return classes, there
 
     def labels(self, name: str, items: int, kinds: str = "biu") -> Array:
         """One label per item: [items] whole numbers, or of other ``kinds`` of numpy; raises InputError."""
         array, where = self[name], f"{name} of {self.path}"
         what = "whole numbers or text" if "U" in kinds else "whole numbers"
-        if array.dtype.kind not in kinds:
-            raise InputError(
-                f"expected {what} as {where}, found the type {array.dtype}; "
-                "save them with np.asarray(labels) of that type"
-            )
-        if array.shape != (items,):
-            raise InputError(
-                f"expected one label for each of {items:,} rows of features as {where}, found "
-                f"{in_brackets(array.shape)}"
-            )
+        remedy = "save them with np.asarray(labels) of that type"
+        require(array.dtype.kind in kinds, f"{what} as {where}", f"the type {array.dtype}", remedy)
+        rows = f"one label for each of {items:,} rows of features as {where}"
+        require(array.shape == (items,), rows, _shape(array))
         if array.dtype.kind not in "US":
             return array
         return np.array([cell(label_text(each, where)) for each in array.tolist()], np.str_)
@@ -97,17 +92,13 @@ def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ())
     with _open(path) as stream, _readable(path):
         content = np.load(stream, allow_pickle=False)
         if not isinstance(content, np.lib.npyio.NpzFile):
-            raise InputError(
-                f"expected an .npz archive with {', '.join(names)} at {path}, found a single array; "
-                "write it with np.savez"
-            )
+            archive = f"an .npz archive with {', '.join(names)} at {path}"
+            raise mismatch(archive, "a single array", "write it with np.savez")
         require_bounded(content)
         missing = [name for name in names if name not in content.files]
-        if missing:
-            raise InputError(
-                f"expected the arrays {', '.join(names)} in {path}, found no {' and no '.join(missing)} "
-                f"among {some(content.files, 12) or 'nothing'}; write them with np.savez under these names"
-            )
+        lack = f"no {' and no '.join(missing)} among {some(content.files, 12) or 'nothing'}"
+        remedy = "write them with np.savez under these names"
+        require(not missing, f"the arrays {', '.join(names)} in {path}", lack, remedy)
         arrays = Arrays(path, {})
         for name in (*names, *(name for name in optional if name in content.files)):
             with _readable(path, name):
@@ -126,10 +117,8 @@ def read_array(path: Path, mapped: bool = False) -> Array:
         stream.seek(0)
         content: Array | np.lib.npyio.NpzFile = np.load(stream, allow_pickle=False)
         if isinstance(content, np.lib.npyio.NpzFile):
-            raise InputError(
-                f"expected one array (.npy) at {path}, found an archive of "
-                f"{some(content.files, 12) or 'nothing'}; write it with np.save"
-            )
+            archive = f"an archive of {some(content.files, 12) or 'nothing'}"
+            raise mismatch(f"one array (.npy) at {path}", archive, "write it with np.save")
         return content
 
 
@@ -142,34 +131,23 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
     """
     axes = shape.strip("[]").split()
     fits = array.ndim >= len(axes) if "..." in axes else array.ndim == len(axes)
-    ensure(fits, f"expected {where} to have the shape {shape}, found {in_brackets(array.shape)}")
-    if array.dtype.kind not in "fiu":
-        raise InputError(
-            f"expected numbers as {where}, found the type {array.dtype}; export float32 "
-            "(np.asarray(features, dtype=np.float32))"
-        )
-    if not array.size:
-        raise InputError(
-            f"expected at least one number in {where}, found the shape {in_brackets(array.shape)}"
-        )
+    require(fits, f"{where} to have the shape {shape}", _shape(array))
+    remedy = "export float32 (np.asarray(features, dtype=np.float32))"
+    require(array.dtype.kind in "fiu", f"numbers as {where}", f"the type {array.dtype}", remedy)
+    require(array.size, f"at least one number in {where}", f"the shape {_shape(array)}")
     dtype = np.dtype(np.float64 if wide or array.dtype == np.float64 else np.float32)
     with np.errstate(over="ignore"):  # values that overflow are found here
         values: Floats = array.astype(dtype, copy=False)
         finite = np.isfinite(values.astype(np.float32, copy=False)).reshape(len(values), -1).all(axis=1)
-    if not finite.all():
-        raise InputError(
-            f"expected finite numbers within float32 in {where}, found NaN, infinite or larger values in "
-            f"{np.count_nonzero(~finite):,} of {len(values):,} rows, first in row {finite.argmin()}; export "
-            "them again"
-        )
+    rows = f"{np.count_nonzero(~finite):,} of {len(values):,} rows, first in row {finite.argmin()}"
+    strange = f"NaN, infinite or larger values in {rows}"
+    require(finite.all(), f"finite numbers within float32 in {where}", strange, "export them again")
     return values
 
 
 def _open(path: Path) -> BinaryIO:
-    try:
+    with explaining(f"expected a file of numpy (.npy or .npz) at {path}", OSError):
         return open_regular(path)
-    except OSError as error:
-        raise InputError(f"expected a file of numpy (.npy or .npz) at {path}: {error.strerror}") from error
 
 
 @contextmanager

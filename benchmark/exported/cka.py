@@ -9,6 +9,7 @@ from torch import Tensor
 
 from layerboard.benchmark.exported.arrays import Array, as_floats, read_array
 from layerboard.benchmark.exported.report import ScoreReport, number
+from layerboard.tasks.datasets.integrity import require, require_distinct
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sources import IMAGES
@@ -33,8 +34,7 @@ def score_cka(features: Sequence[Path], estimator: str | None, batch_size: int |
     """
     estimator = estimator or "unbiased"
     arrays = [read_array(path, mapped=True) for path in features]
-    if len(set(features)) != len(features):
-        raise InputError("expected every array once as --features, found one of them twice")
+    require_distinct(map(str, features), "every array once as --features")
     names = [path.stem for path in features]
     names = names if len(set(names)) == len(names) else [*map(str, features)]
     matrix, size, used = compare_arrays(arrays, features, estimator, batch_size)
@@ -93,22 +93,16 @@ def compare_arrays(
 
 def _check(arrays: Sequence[Array], features: Sequence[object]) -> int:
     """The number of samples, which all arrays share; raises InputError."""
-    ensure(len(arrays) >= 2, f"expected at least two arrays as --features, found {len(arrays)}")
+    require(len(arrays) >= 2, "at least two arrays as --features", len(arrays))
     for array, path in zip(arrays, features, strict=True):
-        if array.ndim < 2 or not array.size:
-            shape = in_brackets(array.shape)
-            raise InputError(f"expected features [n ...] of at least two axes in {path}, found {shape}")
-        if len(array) != len(arrays[0]):
-            raise InputError(
-                f"expected the same samples in all arrays, found {len(arrays[0]):,} rows in {features[0]} "
-                f"and {len(array):,} in {path}"
-            )
+        shape = f"[{' '.join(map(str, array.shape))}]"
+        require(array.ndim > 1 and array.size, f"features [n ...] of at least two axes in {path}", shape)
+        rows = f"{len(arrays[0]):,} rows in {features[0]} and {len(array):,} in {path}"
+        require(len(array) == len(arrays[0]), "the same samples in all arrays", rows)
         if all((row == array[0]).all() for row in array):
             raise InputError(
                 f"expected features that vary over the samples in {path}, but all rows are the same"
             )
-    if len(arrays[0]) < SMALLEST_BATCH:
-        raise InputError(
-            f"expected at least {SMALLEST_BATCH} samples, found {len(arrays[0])} rows in {features[0]}"
-        )
-    return len(arrays[0])
+    count, least = len(arrays[0]), f"at least {SMALLEST_BATCH} samples"
+    require(count >= SMALLEST_BATCH, least, f"{count} rows in {features[0]}")
+    return count

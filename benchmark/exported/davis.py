@@ -7,12 +7,14 @@ import numpy as np
 
 from layerboard.benchmark.exported.report import ScoreReport, outcome_report
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
+from layerboard.tasks.datasets.integrity import explaining, require
 from layerboard.tasks.datasets.reading.files import file_names, folder_names, image_size, require_directory
 from layerboard.tasks.datasets.reading.masks import read_mask
-from layerboard.tasks.framework.base import Items, Outcome, Score, Statistic
+from layerboard.tasks.framework.base import Outcome, Score
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.propagation.j_and_f import Statistics, VideoScores, score_video, statistics
-from layerboard.zoo.errors import InputError, ensure, some
+from layerboard.tasks.propagation.task import object_items
+from layerboard.zoo.errors import some
 
 Pair = tuple[Path, Path]  # an annotated and a predicted mask
 
@@ -24,23 +26,14 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
     pixel values are object ids. Raises InputError if a file is missing, or if masks do not match.
     """
     videos = {name: _score(name, each) for name, each in read_results(ground_truth, predictions).items()}
-    objects, owners = dict[str, dict[str, float]](), list[str]()
+    objects = dict[tuple[str, int], dict[str, float]]()
     for name, video in videos.items():
         for number, (j, f) in enumerate(zip(video.j, video.f, strict=True), start=1):
             columns = _columns(statistics(j), statistics(f))
-            objects[f"{name}_{number}"] = {"J&F-Mean": (columns["J-Mean"] + columns["F-Mean"]) / 2, **columns}
-            owners.append(name)
-    values = {
-        name: np.array([each[name] for each in objects.values()]) for name in next(iter(objects.values()))
-    }
-    items = Items(
-        unit="objects",
-        keys=tuple(objects),
-        clusters=tuple(owners),
-        strata=("",) * len(objects),
-        values=values,
-        statistics={name: Statistic(name) for name in values},
-    )
+            objects[name, number] = {"J&F-Mean": (columns["J-Mean"] + columns["F-Mean"]) / 2, **columns}
+    rows = [*objects.values()]
+    values = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    items = object_items([*objects], values)
     scores = (Score(name, float(each.mean()), len(each), "objects") for name, each in values.items())
     return outcome_report(
         Outcome(tuple(scores), items),
@@ -48,7 +41,7 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
         protocol="official",
         parameters={"ground_truth": str(ground_truth), "predictions": str(predictions)},
         notes=_unpredicted(ground_truth, [*videos]),
-    ).with_parts("object", "objects", objects)
+    ).with_parts("object", "objects", dict(zip(items.keys, rows, strict=True)))
 
 
 def read_results(truth: Path, predictions: Path) -> dict[str, list[Pair]]:
@@ -61,11 +54,9 @@ def read_results(truth: Path, predictions: Path) -> dict[str, list[Pair]]:
     require_directory(predictions, "predicted masks (<sequence>/*.png)")
     root = _annotations(truth)
     annotated, predicted = folder_names(root), folder_names(predictions)
-    if not (common := [name for name in predicted if name in annotated]):
-        raise InputError(
-            f"expected folders in {predictions} that are named after the sequences of {root} "
-            f"({some(annotated) or 'none there'}), found {some(predicted) or 'none'}"
-        )
+    common = [name for name in predicted if name in annotated]
+    wanted = f"the sequences of {root} ({some(annotated) or 'none there'})"
+    require(common, f"folders in {predictions} that are named after {wanted}", some(predicted) or "none")
     return {name: _pairs(root / name, predictions / name) for name in common}
 
 
@@ -78,21 +69,22 @@ def _annotations(truth: Path) -> Path:
 def _pairs(truth: Path, predictions: Path) -> list[Pair]:
     """The masks of a sequence, of one size each; raises InputError."""
     masks = file_names(truth, (".png",))
-    ensure(masks, f"expected annotated masks (*.png) in {truth}, found none")
-    if missing := sorted({*masks} - {*file_names(predictions, (".png",))}):
-        raise InputError(
-            f"expected a predicted mask in {predictions} for every mask in {truth}, "
-            f"found none for {some(missing)}; export every frame under the name of its annotation"
-        )
+    require(masks, f"annotated masks (*.png) in {truth}")
+    missing = sorted({*masks} - {*file_names(predictions, (".png",))})
+    remedy = "export every frame under the name of its annotation"
+    wanted = f"a predicted mask in {predictions} for every mask in {truth}"
+    require(not missing, wanted, f"none for {some(missing)}", remedy)
     pairs = [(truth / mask, predictions / mask) for mask in masks]
-    for annotation, prediction in pairs:
-        expected, size = image_size(annotation), image_size(prediction)
-        if expected != size:
-            raise InputError(
-                f"expected predicted mask {prediction} to be {expected[0]} x {expected[1]} pixels as "
-                f"its annotation, found {size[0]} x {size[1]}; export masks at the size of the frames"
-            )
+    for pair in pairs:
+        require_same_size(*pair)
     return pairs
+
+
+def require_same_size(annotation: Path, prediction: Path) -> None:
+    """Raise InputError unless a predicted mask has the size of its annotation."""
+    wanted, size = ("{} x {}".format(*image_size(path)) for path in (annotation, prediction))
+    expected = f"predicted mask {prediction} to be {wanted} pixels as its annotation"
+    require(size == wanted, expected, size, "export masks at the size of the frames")
 
 
 def _unpredicted(ground_truth: Path, predicted: Sequence[str]) -> tuple[str, ...]:
@@ -110,16 +102,14 @@ def _unpredicted(ground_truth: Path, predicted: Sequence[str]) -> tuple[str, ...
 def _score(name: str, pairs: Sequence[Pair]) -> VideoScores:
     """J and F of one sequence, whose masks are in memory; raises InputError."""
     truths, predictions = ([read_mask(path) for path in paths] for paths in zip(*pairs, strict=True))
+    objects = truths[0][truths[0] != VOID].max(initial=0)
+    void = f"{VOID} (void), which only annotations may hold and the official evaluator refuses"
     for (_, path), mask in zip(pairs[1:-1], predictions[1:-1], strict=True):
-        if (mask == VOID).any():
-            raise InputError(
-                f"expected object ids in {path}, found {VOID} (void), which only annotations may hold and "
-                "the official evaluator refuses; export background as 0"
-            )
-    try:
+        require(not (mask == VOID).any(), f"object ids in {path}", void, "export background as 0")
+        ids = f"object ids up to {objects} in {path}, as in the first annotation of {name}"
+        require(mask.max(initial=0) <= objects, ids, f"{mask.max(initial=0)}")
+    with explaining(f"cannot score sequence {name} in {pairs[0][1].parent}", ValueError):
         return score_video(predictions, truths)
-    except ValueError as error:
-        raise InputError(f"sequence {name}: {error}") from error
 
 
 def _columns(j: Statistics, f: Statistics) -> dict[str, float]:

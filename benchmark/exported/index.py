@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from layerboard.benchmark.exported.arrays import Arrays, read_archive, read_array
 from layerboard.benchmark.exported.report import ScoreReport, number
+from layerboard.tasks.datasets.integrity import require
 from layerboard.tasks.retrieval.search_index import index_costs
 from layerboard.zoo.errors import InputError
 
@@ -68,8 +69,8 @@ def _read(path: Path) -> tuple[Floats, Floats]:
         if path.suffix == ".npy"
         else read_archive(path, (), names)
     )
-    if (known := next((name for name in DATABASE if name in arrays), "")) == "":
-        raise InputError(f"expected one of the arrays {', '.join(DATABASE)} in {path}, found none")
+    known = next((name for name in DATABASE if name in arrays), "")
+    require(known, f"one of the arrays {', '.join(DATABASE)} in {path}")
     asked = next((name for name in ASKED if name in arrays), known)
     parts = arrays.feature_pair(known, asked) if asked != known else [arrays.features(known)] * 2
     database, queries = (part.astype(np.float32, copy=False) for part in parts)

@@ -10,8 +10,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.benchmark.exported.arrays import Array, Floats, as_floats, read_archive
-from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report, require_within
+from layerboard.benchmark.exported.davis import require_same_size
+from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
 from layerboard.tasks.datasets.base import Coverage, FileSample
+from layerboard.tasks.datasets.integrity import explaining, require
 from layerboard.tasks.datasets.reading.files import file_names
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.datasets.scenes import VOC_2012, Scene, Scenes
@@ -73,8 +75,9 @@ class Judged:
     def count(self, masks: Sequence[Labels]) -> int:
         """Number of classes; raises InputError if a mask has more."""
         least = 1 + max((int(mask[mask != VOID].max(initial=0)) for mask in masks), default=0)
-        require_within("--classes", self.classes, least, VOID)
-        return self.classes or least
+        classes = least if self.classes is None else self.classes
+        require(least <= classes <= VOID, f"--classes of {least} to {VOID}", classes)
+        return classes
 
     def numbers(self, classes: int) -> dict[str, Json]:
         """Parameters of the evaluation, for reports."""
@@ -118,16 +121,16 @@ def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> 
     ground truth without a prediction are not scored.
     """
     names, truths = (file_names(folder, (".png",)) for folder in (predictions, ground_truth))
-    if alone := sorted({*names} - {*truths}):
-        raise InputError(f"expected a mask in {ground_truth} for every prediction, none for {some(alone)}")
-    ensure(names, f"expected predicted masks (*.png) in {predictions}, found none")
+    alone = sorted({*names} - {*truths})
+    require(not alone, f"a mask in {ground_truth} for every prediction", f"none for {some(alone)}")
+    require(names, f"predicted masks (*.png) in {predictions}")
+    for name in names:
+        require_same_size(ground_truth / name, predictions / name)
     given = [read_mask(predictions / name, "classes") for name in names]
     truth = [judged.truth(read_mask(ground_truth / name, "classes")) for name in names]
-    for name, mask, true in zip(names, given, truth, strict=True):
-        if mask.shape != true.shape:
-            raise InputError(f"{name} has another size than its ground truth: {mask.shape}, {true.shape}")
-        if (mask == VOID).any():
-            raise InputError(f"expected a class for every pixel of {predictions / name}, found {VOID} (none)")
+    for name, mask in zip(names, given, strict=True):
+        void = f"{VOID} (none)"
+        require(not (mask == VOID).any(), f"a class for every pixel of {predictions / name}", void)
     classes = judged.count([*given, *truth])
     tables = [confusion(*pair, classes) for pair in zip(truth, given, strict=True)]
     missing = sorted({*truths} - {*names})
@@ -160,7 +163,7 @@ def score_features(
     pairs = zip(train, chosen, strict=True)
     vectors = np.concatenate([grid.reshape(-1, grid.shape[-1])[cells] for grid, (cells, _) in pairs])
     rows = functional.normalize(torch.from_numpy(vectors).float(), dim=-1)
-    ensure(len(rows), f"no cell of train_masks of {path} has a class in half of its pixels")
+    require(len(rows), f"cells with a class in half of their pixels in train_masks of {path}")
     labels = label_vectors(np.concatenate([pixels for _, pixels in chosen]))
     usual = config.vote
     how = replace(usual, k=k or usual.k, temperature=temperature or usual.temperature)
@@ -181,18 +184,16 @@ def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: in
     (train, test), (known, truth) = _read(features)
     sizes = [(*mask.shape[1:], *grid.shape[1:3]) for grid, mask in ((train, known), (test, truth))]
     a_cell = {(rows / height, columns / width) for rows, columns, height, width in sizes}
-    if len(a_cell) > 1 or any(side % 1 for sides in a_cell for side in sides):
-        raise InputError(
-            f"expected masks with a whole number of pixels a cell, the same in train and test of {features}, "
-            f"found {known.shape[1:]} and {truth.shape[1:]} pixels of {train.shape[1:3]} and "
-            f"{test.shape[1:3]} cells; resize them as the images that the features are of"
-        )
+    require(
+        len(a_cell) == 1 and not any(side % 1 for sides in a_cell for side in sides),
+        f"masks with a whole number of pixels a cell, the same in train and test of {features}",
+        f"{known.shape[1:]} and {truth.shape[1:]} pixels of {train.shape[1:3]} and {test.shape[1:3]} cells",
+        "resize them as the images that the features are of",
+    )
     classes, keys = judged.count([known, truth]), [str(number) for number in range(len(train))]
     pixels = pixels_of(keys, rule, classes, frozenset((*judged.ignored, VOID)), memory)
-    try:
+    with explaining(f"cannot score {features}", ValueError):
         chosen = _memory_of(train, known, pixels, rule)
-    except ValueError as error:
-        raise InputError(f"cannot score {features}: {error}") from error
     numbers: dict[str, Json] = {"features": str(features), "k": chosen.k, "distance": chosen.distance}
     numbers |= {"memory": memory, "seed": rule.seed, "cells": len(chosen.rows)}
     numbers |= {"held_out": sorted(map(int, pixels.held_out)), **judged.numbers(classes)}
@@ -214,8 +215,8 @@ def _read(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]
         _masks(arrays[f"{name}_masks"], f"{name}_masks of {features}", len(grid))
         for name, grid in zip(GRIDS, (train, test), strict=True)
     )
-    if train.shape[-1] != test.shape[-1]:
-        raise InputError(f"train and test of {features} have vectors of different lengths")
+    widths = f"{train.shape[-1]} and {test.shape[-1]}"
+    require(train.shape[-1] == test.shape[-1], f"train and test of one width in {features}", widths)
     if unusable(test.reshape(-1, test.shape[-1])):  # type: ignore[arg-type]
         raise InputError(f"expected features that tell cells apart in {features}, but {ALIKE}")
     return (train, test), (known, judged)
@@ -268,15 +269,12 @@ def _report(
 
 
 def _masks(array: Array, where: str, images: int) -> Labels:
-    if array.ndim != 3 or len(array) != images or 0 in array.shape:
-        raise InputError(f"expected {where} to have the shape [{images} rows columns], found {array.shape}")
-    ensure(array.dtype.kind in "biu", f"expected whole numbers as {where}, found the type {array.dtype}")
-    values = array.astype(np.int64)
-    if values.min() < 0 or values.max() > VOID:
-        raise InputError(
-            f"expected classes of 0 to {VOID} in {where}, found {values.min()} to {values.max()}"
-        )
-    return values.astype(np.uint8)
+    has_shape = array.ndim == 3 and len(array) == images and 0 not in array.shape
+    require(has_shape, f"{where} to have the shape [{images} rows columns]", array.shape)
+    require(array.dtype.kind in "biu", f"whole numbers as {where}", f"the type {array.dtype}")
+    low, high = int(array.min()), int(array.max())
+    require(0 <= low <= high <= VOID, f"classes of 0 to {VOID} in {where}", f"{low} to {high}")
+    return array.astype(np.uint8)
 
 
 def _memory_of(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -> PixelMemory:

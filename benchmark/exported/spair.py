@@ -11,6 +11,7 @@ from torch import Tensor
 
 from layerboard.benchmark.exported.arrays import as_floats, read_array
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
+from layerboard.tasks.datasets.integrity import mismatch, require
 from layerboard.tasks.datasets.reading.fields import numbers, read_json
 from layerboard.tasks.datasets.reading.files import require_directory
 from layerboard.tasks.datasets.spair import KeypointPair, SpairEntry
@@ -56,24 +57,19 @@ def _score_features(features: Path, task: KeypointTask, view_size: int | None) -
     square view, for any side. The image is centred in the view; its longer side in pixels is ``view_size``,
     or that of the protocol for None.
     """
-    if view_size is not None and not 1 <= view_size <= LARGEST_VIEW:
-        raise InputError(
-            f"expected --view-size of 1 to {LARGEST_VIEW:,} pixels, found {shortened(view_size)}; images of "
-            "SPair-71k have at most 500"
-        )
     view = task.config.view
-    if view_size is not None and not isinstance(view, Letterbox):
-        raise InputError(f"{task.protocol} shows images at its own size; leave out --view-size")
-    view = view if view_size is None else Letterbox(view_size)
-    paths = _grid_paths(features, task)
-
-    measured = []
+    if view_size is not None:
+        sizes = f"--view-size of 1 to {LARGEST_VIEW:,} pixels"
+        require(1 <= view_size <= LARGEST_VIEW, sizes, view_size, "images of SPair-71k have at most 500")
+        if not isinstance(view, Letterbox):
+            raise InputError(f"{task.protocol} shows images at its own size; leave out --view-size")
+        view = Letterbox(view_size)
+    paths, measured = _grid_paths(features, task), []
     for group in task.source.groups:
         grids = [_read_grid(paths[sample.key]) for sample in group.samples]
         widths = sorted({grid.shape[2] for grid in grids})
-        if len(widths) > 1:
-            several = some(str(width) for width in widths)
-            raise InputError(f"expected grids of one width for all images of {group.key}, found {several}")
+        several = f"grids of one width for all images of {group.key}"
+        require(len(widths) == 1, several, some(map(str, widths)))
         measurer = task.measure(group, view)
         for position, grid in enumerate(grids):  # one by one, since their sizes may differ
             measurer.update(EXPORTED, [position], grid[None])
@@ -94,11 +90,12 @@ def _of_predictions(predictions: Path, task: KeypointTask) -> list[Measurements]
         names = [f"{stem}{separator}{pair.category}" for separator in SEPARATORS]
         given[pair.key] = next((content[name] for name in names if name in content), None)
     missing = [key for key, points in given.items() if points is None]
-    if missing:
-        raise InputError(
-            f"expected predicted keypoints of all {len(given):,} pairs in {predictions}, found none for "
-            f"{len(missing):,} of them ({some(missing)}); name them as the pairs' files, without .json"
-        )
+    require(
+        not missing,
+        f"predicted keypoints of all {len(given):,} pairs in {predictions}",
+        f"none for {len(missing):,} of them ({some(missing)})",
+        "name them as the pairs' files, without .json",
+    )
     return [
         _distances(task, [(pair, _as_points(given[pair.key], pair, predictions)) for pair in pairs])
         for pairs in task.pairs.values()
@@ -108,12 +105,10 @@ def _of_predictions(predictions: Path, task: KeypointTask) -> list[Measurements]
 def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.float64]:
     """Predicted points of a pair, [keypoints 2]; raises InputError."""
     listed = [numbers(point) for point in given] if isinstance(given, list) else []
-    expected = len(pair.target_points)
-    if len(listed) != expected or any(point is None or len(point) != 2 for point in listed):
-        raise InputError(
-            f"expected a list of {expected} points [x, y] of finite numbers for pair {pair.key} in {path}, "
-            f"found {shortened(given)}"
-        )
+    count = len(pair.target_points)
+    wanted = f"a list of {count} points [x, y] of finite numbers for pair {pair.key} in {path}"
+    if len(listed) != count or any(point is None or len(point) != 2 for point in listed):
+        raise mismatch(wanted, shortened(given))
     return np.array(listed, np.float64)
 
 
@@ -126,24 +121,20 @@ def _grid_paths(features: Path, task: KeypointTask) -> dict[str, Path]:
         for key, name in names.items()
         if (path := next(filter(Path.is_file, (features / name, features / name.name)), None))
     }
-    if missing := [str(name) for key, name in sorted(names.items()) if key not in paths]:
-        raise InputError(
-            f"expected a grid of each of the {len(names):,} images in {features}, as "
-            f"<category>/<image>.npy or <image>.npy, found none for {len(missing):,} ({some(missing)})"
-        )
+    missing = [str(name) for key, name in sorted(names.items()) if key not in paths]
+    form = f"of each of the {len(names):,} images in {features}, as <category>/<image>.npy or <image>.npy"
+    require(not missing, f"a grid {form}", f"none for {len(missing):,} ({some(missing)})")
     return paths
 
 
 def _read_grid(path: Path) -> Tensor:
     """Features of one image, [side side dim] float32; raises InputError."""
     grid = as_floats(read_array(path), f"grid {path}", "[height width dim]")
-    if grid.shape[0] != grid.shape[1]:
-        raise InputError(
-            f"expected as many rows as columns in grid {path}, as the view is square, found {grid.shape[0]} "
-            f"and {grid.shape[1]}"
-        )
-    reason = unusable(grid.reshape(-1, grid.shape[2]))  # type: ignore[arg-type]
-    ensure(not reason, f"expected features that tell places apart in grid {path}, but the {reason}")
+    rows, columns, width = grid.shape
+    square = f"as many rows as columns in grid {path}, as the view is square"
+    require(rows == columns, square, f"{rows} and {columns}")
+    if reason := unusable(grid.reshape(-1, width)):  # type: ignore[arg-type]
+        raise InputError(f"expected features that tell places apart in grid {path}, but the {reason}")
     return torch.from_numpy(in_range([grid])[0]).float()
 
 

@@ -21,12 +21,13 @@ from layerboard.benchmark.exported.arrays import as_floats, read_archive, read_a
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report, require_within
 from layerboard.benchmark.passes.failures import failure
 from layerboard.tasks.clustering.task import labelled, score_partitions
+from layerboard.tasks.datasets.integrity import explaining, require, require_distinct
 from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import TASKS, find_tasks, load_code
 from layerboard.tasks.framework.task import VectorTask
 from layerboard.tasks.framework.transformed import Vectors
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, either
 
 UNITS = {  # by the first word of a metric that is no percentage
     "MAE": "Errors (MAE) are in the unit of the numbers.",
@@ -87,11 +88,12 @@ def score_task(
     ``numbers`` are fields of its config; None stands for the number of the protocol.
     """
     (entry,) = find_tasks([task])
-    if not issubclass(load_code(entry, protocol), VectorTask) or entry.role not in (*READERS, "retrieval"):
-        raise InputError(
-            f"expected a task that scores vectors of {', '.join(READERS)} or retrieval data, found {task} on "
-            f"{entry.role} data; `layerboard run` runs it"
-        )
+    require(
+        issubclass(load_code(entry, protocol), VectorTask) and entry.role in (*READERS, "retrieval"),
+        f"a task that scores vectors of {either([*READERS, 'retrieval'])} data",
+        f"{task} on {entry.role} data",
+        "`layerboard run` runs it",
+    )
     if entry.role == "retrieval":
         if ground_truth is None:
             raise InputError(f"{task} needs --ground-truth, such as gnd_roxford5k.pkl")
@@ -131,9 +133,8 @@ def score_fewshot(features: Path, protocol: str, shots: Sequence[int], penalty: 
 def _require_counts(flag: str, numbers: Sequence[int], limited: Sequence[int], most: int, what: str) -> None:
     """Raise InputError for repeated numbers, or for a ``limited`` one that is not from 1 to ``most``."""
     for number in limited:
-        require_within(flag, number, 1, most, f", {what}")
-    if len(set(numbers)) != len(numbers):
-        raise InputError(f"expected every {flag} once, found {', '.join(map(str, numbers))}")
+        require(1 <= number <= most, f"{flag} of 1 to {most:,}, {what}", number)
+    require_distinct(numbers, f"every {flag} once")
 
 
 def score_retrieval(
@@ -154,13 +155,10 @@ def score_retrieval(
         values = as_floats(read_array(path), f"similarities {path}", "[database queries]")
         if (values == values.flat[0]).all():
             raise InputError(f"expected similarities that rank images in {path}, but they are all the same")
-        given = ArchiveTask.of(
-            Archive(path, read_truth(ground_truth, path, *values.shape), {}), task, protocol
-        )
-    try:
+        archive = Archive(path, read_truth(ground_truth, path, *values.shape), {})
+        given = ArchiveTask.of(archive, task, protocol)
+    with explaining(f"expected a consistent ground truth in {ground_truth}", ValueError):
         outcome = given.task.score(given.vectors) if name == "features" else given.task.ranked(values)
-    except ValueError as error:
-        raise InputError(f"expected a consistent ground truth in {ground_truth}, but {error}") from error
     columns = outcome.items.values if outcome.items else {}
     unscored = {*columns} - {score.metric for score in outcome.scores} if task == "retrieval" else set[str]()
     missing = {metric: f"no query has a {metric.split()[-1]} positive" for metric in sorted(unscored)}
@@ -181,8 +179,9 @@ def score_clustering(
     if name == "predictions":
         return _of_clusters(path)
     archive = read_clustered(path)
-    require_within("--k", k, 1, len(archive.data.labels), ", the number of items")
-    require_within("--seed", numbers["seed"], 0, SEEDS - 1)
+    items, seed = len(archive.data.labels), numbers["seed"]
+    require(k is None or 1 <= k <= items, f"--k of 1 to {items:,}, the number of items", k)
+    require(seed is None or 0 <= seed < SEEDS, f"--seed of 0 to {SEEDS - 1:,}", seed)
     task, _ = given = ArchiveTask.of(archive, "cluster-image", protocol, **numbers)
     outcome = replace(task, clusters=k).score(given.vectors)
     return _counted(given.report(outcome, k=k or len(task.data.images.train.classes)), outcome)

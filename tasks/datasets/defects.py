@@ -241,22 +241,19 @@ def _defects(
         _product(normal(name), files, root, make, notes) for name, files in sorted(_listed(root).items())
     )
     require(products, f"folders NAME/train/good and NAME/test in {root}, or the table {TABLE}", "neither")
-    images = [pair for each in products for pair in zip(each.images, each.defect, strict=True)]
+    images = [pair for each in products for pair in zip(each.images, each.marked, strict=True)]
     notes += unseen_twins((image.kind for image, _ in images), "kinds of defects")
     notes += unseen_twins((product.name for product in products), "products")
     there = len(products), sum(len(product.references) for product in products), len(images)
     counts = tuple(map(Count, ("products", "reference images", "test images"), there, official))
-    defective = [image for image, defect in images if defect]
+    defective = [image for image, share in images if share]
     masks = sum(image.mask is not None for image in defective)
     remarks = [f"{len(defective):,} test images with a defect, {masks:,} of them with a mask"]
-    shares = [
-        (image, share) for each in products for image, share in zip(each.images, each.marked, strict=True)
-    ]
-    if whole := [image.sample.key for image, share in shares if image.mask is not None and share == 1]:
+    if whole := [image.sample.key for image, share in images if image.mask is not None and share == 1]:
         remarks.append(f"{counted(len(whole), 'masks')} of the whole image ({some(whole, 2)})")
-    if black := [image.sample.key for image, defect in images if image.kind != GOOD and not defect]:
+    if black := [image.sample.key for image, share in images if image.kind != GOOD and not share]:
         remarks.append(f"{counted(len(black), 'masks')} all black, so without a defect ({some(black, 2)})")
-    if marked := [image.sample.key for image, defect in images if image.kind == GOOD and defect]:
+    if marked := [image.sample.key for image, share in images if image.kind == GOOD and share]:
         remarks.append(f"{counted(len(marked), 'good images')} with a defect by the mask ({some(marked, 2)})")
     return Defects(name, products, memory, Coverage(counts, tuple(notes), tuple(remarks)))
 

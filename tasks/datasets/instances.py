@@ -56,6 +56,12 @@ class Instance(NamedTuple):
     kind: str = ""  # kind of a copy; "" for an original
     group: str = ""  # group of images left out of each other's ranking, such as a series; "" for none
 
+    @classmethod
+    def of_role(cls, sample: Sample, thing: str, role: str, group: str = "") -> "Instance":
+        """An image by its role in a table: one of `ROLES`, or "" for a query that is in the database, too."""
+        part: Part = "query" if role == "query" else "database" if role else ""
+        return cls(sample, "" if role == DISTRACTOR else thing, part, group=group)
+
     @property
     def asks(self) -> bool:
         """Whether it is a query."""
@@ -198,12 +204,10 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
         require(role != "query" or row.group, f"a group of the query in {line}", remedy="add it")
     said = ("group", "groups")
     files, remarks, notes = match_rows([table], tree, lambda row: role_of(row) or row.group, said)
-    images = []
-    for file in files:
-        role = role_of(file)
-        thing = "" if role == DISTRACTOR else file.group
-        part: Part = "query" if role == "query" else "database" if role else ""
-        images.append(Instance(PhotoSample(file.path, f"{tree.root}/{file.path}"), thing, part))
+    images = [
+        Instance.of_role(PhotoSample(file.path, f"{tree.root}/{file.path}"), file.group, role_of(file))
+        for file in files
+    ]
     remarks += [] if column is None else [f"roles from {table.header[column]}"]
     things = [image.thing for image in images]
     notes += [*unseen_twins(things, "things"), *number_twins(things, "things")]

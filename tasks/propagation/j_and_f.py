@@ -148,9 +148,9 @@ class Statistics:
     decay: float
 
 
-def tolerance(size: tuple[int, ...], threshold: float = TOLERANCE) -> int:
+def tolerance(size: tuple[int, ...]) -> int:
     """Radius in pixels within which boundaries match, for masks of (height, width)."""
-    return math.floor(threshold) if threshold >= 1 else math.ceil(threshold * math.hypot(*size))
+    return math.ceil(TOLERANCE * math.hypot(*size))
 
 
 def score_video(predictions: Sequence[Labels], truths: Sequence[Labels]) -> VideoScores:

@@ -38,6 +38,13 @@ VIDEOS = 8  # number of videos in the examples
 FRAMES = 2  # frames of each: the middle and the last scored frame
 
 
+def object_items(objects: Sequence[tuple[str, int]], values: Mapping[str, Floats]) -> Items:
+    """Items: objects by video and number, sampled with their video; each metric is the mean of its column."""
+    keys, videos = tuple(f"{name}_{number}" for name, number in objects), tuple(name for name, _ in objects)
+    statistics = {metric: Statistic(metric) for metric in values}
+    return Items("objects", keys, videos, ("",) * len(objects), values, statistics)
+
+
 class PropagationTask(MeasuredTask):
     """Mask propagation through every video of a split."""
 
@@ -98,15 +105,7 @@ class PropagationTask(MeasuredTask):
             means = {metric: 100.0 * round(mean / 100.0, decimals) for metric, mean in means.items()}
         scores = tuple(Score(metric, mean, len(j), "objects") for metric, mean in means.items())
         objects = [(video.name, number) for video, m in pairs for number in range(1, 1 + len(m["J"]))]
-        items = Items(
-            unit="objects",
-            keys=tuple(f"{name}_{number}" for name, number in objects),
-            clusters=tuple(name for name, _ in objects),
-            strata=("",) * len(objects),
-            values=values,
-            statistics={metric: Statistic(metric) for metric in values},
-        )
-        return Outcome(scores, items, predicted=self._predicted(measurements))
+        return Outcome(scores, object_items(objects, values), predicted=self._predicted(measurements))
 
     @cached_property
     def places(self) -> dict[str, tuple[int, ...]]:

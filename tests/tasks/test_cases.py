@@ -225,7 +225,7 @@ class TestInstances(cases.VectorCase):
             yield task_of(instances("planted", other, "here", Coverage(())))
 
     def few(self, task: Any) -> Iterator[tuple[Task, Features, str]]:
-        single = {key: each for key, each in self.noise(task).items() if key.endswith("/0")}
+        single = {key: each for key, each in self.noise(task).items() if key.endswith("/0") or "none" in key}
         yield task, single, "no query has another image of its thing that could be read"
 
     def check_examples(self, facts: Predicted, predicted: Predicted) -> None:
@@ -240,10 +240,6 @@ class TestInstancesOfADatabase(TestInstances):
     parts = ("query", "database", "database", "database")
     best: ClassVar = {name: best for name, best in TestInstances.best.items() if "TAR" not in name}
     unscored = ("TAR at FAR 0.01", "TAR at FAR 0.001")
-
-    def few(self, task: Any) -> Iterator[tuple[Task, Features, str]]:
-        single = {key: each for key, each in self.noise(task).items() if key.endswith("/0") or "none" in key}
-        yield task, single, "no query has another image of its thing that could be read"
 
 
 class TargetCase(cases.VectorCase):
@@ -403,18 +399,13 @@ class TestClusterObject(cases.GridCase):
         yield replace(task, data=replace(task.data, images=(named, *images[1:])))
 
     def few(self, task: Any) -> Iterator[tuple[Task, Features, str]]:
-        features, unit = self.noise(task), self.unit
-        yield (
-            replace(task, data=replace(task.data, clusters=25)),
-            features,
-            f"24 {unit} are fewer than 25 clusters",
-        )
-        for k in (1, 24):
-            yield (
-                replace(task, data=replace(task.data, clusters=k)),
-                features,
-                f"24 {unit} in {k} clusters say",
-            )
+        for k, reason in (
+            (25, "are fewer than 25 clusters"),
+            (1, "in 1 clusters say"),
+            (24, "in 24 clusters"),
+        ):
+            few = replace(task, data=replace(task.data, clusters=k))
+            yield few, self.noise(task), f"24 {self.unit} {reason}"
 
 
 class TestClusterPart(TestClusterObject):

@@ -124,6 +124,7 @@ def test_wrong_arrays(says, files, tmp_path):
         ({"x": x, "y": x[:8]}, "found 9 rows in {x} and 8 in {y}"),
         ({"x": x[:3], "y": x[:3]}, "at least 4 samples, found 3 rows"),
         ({"x": x, "y": x[:, 0]}, "at least two axes in {y}, found [9]"),
+        ({"x": x[0, 0], "y": x}, "at least two axes in {x}, found []"),
         ({"x": x, "y": x[:, :0]}, "found [9 0]"),
         ({"x": x, "y": nan}, "first in row 5"),
         ({"x": x, "y": np.ones((9, 2))}, "that vary over the samples in {y}"),
@@ -133,6 +134,6 @@ def test_wrong_arrays(says, files, tmp_path):
         for path in paths:
             words = words.replace(f"{{{path.stem}}}", str(path))
         assert words in says("cka", "--features", *paths).error
-    assert "one of them twice" in says("cka", "--features", paths[0], paths[0]).error
+    assert "every array once as --features" in says("cka", "--features", paths[0], paths[0]).error
     assert "No such file" in says("cka", "--features", paths[0], tmp_path / "none.npy").error
     assert says("cka", "--features", *paths, "--batch-size", "3").code == 2

@@ -85,8 +85,6 @@ def test_wrong_arrays(says, archive, command):
         "cannot be scored: a probe needs training images of two classes"
         in says(command, "--features", one).error
     )
-    bad = archive(**pool(train=np.full((260, 24), np.nan, np.float32)))
-    assert "expected finite numbers" in says(command, "--features", bad).error
 
 
 @pytest.mark.parametrize(("command", "options"), [("knn", ()), ("fewshot", ("--shots", 5)), ("linear", ())])

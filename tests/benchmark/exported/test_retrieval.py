@@ -75,15 +75,12 @@ def test_a_difficulty_without_positives_is_null_and_says_why(scores, archive, tm
     [
         ({"database": np.eye(3, 4)}, "expected 4 database images and 2 queries in {path}"),
         ({"queries": np.eye(3, 4)}, "found 4 and 3"),
-        ({"queries": np.eye(2, 5)}, "of one width in {path}, found 4 and 5"),
         ({"database": np.ones((4, 4))}, "the same for all items"),
-        ({"queries": np.full((2, 4), np.inf)}, "NaN, infinite or larger values in 2 of 2 rows"),
-        ({"queries": None}, "found no queries among database"),
     ],
 )
 def test_wrong_features(says, archive, tmp_path, change, words):
     given = {"database": np.eye(4), "queries": np.eye(2, 4)} | change
-    path = archive(**{name: value for name, value in given.items() if value is not None})
+    path = archive(**given)
     said = says("retrieval", "--features", path, "--ground-truth", small(tmp_path))
     assert words.replace("{path}", str(path)) in said.error
 
@@ -93,7 +90,6 @@ def test_wrong_features(says, archive, tmp_path, change, words):
     [
         (np.eye(2, 4), "found 2 and 4; keep the order of imlist and qimlist"),
         (np.ones((4, 2)), "all the same"),
-        (np.full((4, 2), np.nan), "NaN"),
         (np.ones(4), "the shape [database queries], found [4]"),
     ],
 )
