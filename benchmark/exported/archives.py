@@ -23,7 +23,7 @@ from layerboard.tasks.framework.task import VectorTask
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, group_numbers, stratified_folds
-from layerboard.zoo.errors import InputError, ensure, some
+from layerboard.zoo.errors import InputError, some
 
 EVERY = "there are no test items: every train item is tested once, by others that are not of its group"
 

@@ -81,7 +81,7 @@ class Arrays(dict[str, Array]):
         remedy = "save them with np.asarray(labels) of that type"
         require(array.dtype.kind in kinds, f"{what} as {where}", f"the type {array.dtype}", remedy)
         rows = f"one label for each of {items:,} rows of features as {where}"
-        require(array.shape == (items,), rows, _shape(array))
+        require(array.shape == (items,), rows, in_brackets(array.shape))
         if array.dtype.kind not in "US":
             return array
         return np.array([cell(label_text(each, where)) for each in array.tolist()], np.str_)
@@ -131,10 +131,10 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
     """
     axes = shape.strip("[]").split()
     fits = array.ndim >= len(axes) if "..." in axes else array.ndim == len(axes)
-    require(fits, f"{where} to have the shape {shape}", _shape(array))
+    require(fits, f"{where} to have the shape {shape}", in_brackets(array.shape))
     remedy = "export float32 (np.asarray(features, dtype=np.float32))"
     require(array.dtype.kind in "fiu", f"numbers as {where}", f"the type {array.dtype}", remedy)
-    require(array.size, f"at least one number in {where}", f"the shape {_shape(array)}")
+    require(array.size, f"at least one number in {where}", f"the shape {in_brackets(array.shape)}")
     dtype = np.dtype(np.float64 if wide or array.dtype == np.float64 else np.float32)
     with np.errstate(over="ignore"):  # values that overflow are found here
         values: Floats = array.astype(dtype, copy=False)

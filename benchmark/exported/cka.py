@@ -20,7 +20,7 @@ from layerboard.tasks.similarity.metric import (
     gram_matrix,
     normalise,
 )
-from layerboard.zoo.errors import InputError, ensure, in_brackets
+from layerboard.zoo.errors import InputError
 
 
 def score_cka(features: Sequence[Path], estimator: str | None, batch_size: int | None) -> ScoreReport:

@@ -9,7 +9,7 @@ from typing import Literal
 from layerboard.leaderboards.blocks.display import interval_text
 from layerboard.tasks.framework.assess import intervals_of
 from layerboard.tasks.framework.base import Outcome
-from layerboard.zoo.errors import InputError, ensure, shortened
+from layerboard.zoo.errors import InputError
 
 Json = str | float | None | Sequence["Json"] | Mapping[str, "Json"]  # a value of a JSON file; never NaN
 JsonMap = Mapping[str, Json]  # members of the JSON of a report
@@ -100,9 +100,3 @@ def one_of(**options: Path | None) -> tuple[str, Path]:
         flags = " or ".join(f"--{name}" for name in options)
         raise InputError(f"expected either {flags}, found {'both' if given else 'neither'}")
     return given[0]
-
-
-def require_within(flag: str, number: int | None, least: int, most: int, what: str = "") -> None:
-    """Raise InputError for a number, if any, that is not from ``least`` to ``most``, which is ``what``."""
-    where = f"expected {flag} of {least} to {most:,}{what}"
-    ensure(number is None or least <= number <= most, f"{where}, found {shortened(number)}")

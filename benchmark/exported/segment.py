@@ -41,7 +41,7 @@ from layerboard.tasks.segmentation.in_context import (
 )
 from layerboard.tasks.segmentation.overlaps import Overlaps, confusion, names_of_predictions
 from layerboard.tasks.segmentation.task import SegmentationTask
-from layerboard.zoo.errors import InputError, ensure, some
+from layerboard.zoo.errors import InputError, some
 
 GRIDS = ("train", "test")
 ARRAYS = ("train", "train_masks", "test", "test_masks")

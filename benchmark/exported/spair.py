@@ -22,7 +22,7 @@ from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.places import point_geometry, true_places
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.arrays import in_range
-from layerboard.zoo.errors import InputError, ensure, shortened, some
+from layerboard.zoo.errors import InputError, shortened, some
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox
 

@@ -18,7 +18,7 @@ from layerboard.benchmark.exported.archives import (
     read_truth,
 )
 from layerboard.benchmark.exported.arrays import as_floats, read_archive, read_array
-from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report, require_within
+from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
 from layerboard.benchmark.passes.failures import failure
 from layerboard.tasks.clustering.task import labelled, score_partitions
 from layerboard.tasks.datasets.integrity import explaining, require, require_distinct

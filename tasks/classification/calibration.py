@@ -20,6 +20,9 @@ def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_]) -
     Args:
         confidence: Predicted probability of each item's answer, [n], 0 to 1.
         correct: Whether the answer is correct, [n].
+
+    Raises:
+        ValueError: There are no items, shapes differ, or a confidence is outside 0 to 1.
     """
     gaps, _, parts = _binned(confidence, correct)
     return float(sum(abs(gaps[part].sum()) for part in parts) / len(gaps))
@@ -42,6 +45,10 @@ def calibration_gaps(confidence: Floats, correct: NDArray[np.bool_]) -> Floats:
 
 def _binned(confidence: Floats, correct: NDArray[np.bool_]) -> tuple[Floats, Integers, list[Integers]]:
     """Accuracy minus confidence of each item, the rank of its confidence, and the items of each bin."""
+    if confidence.ndim != 1 or not len(confidence) or correct.shape != confidence.shape:
+        raise ValueError(f"expected confidence and correct [n], found {confidence.shape}, {correct.shape}")
+    if not (confidence.min() >= 0 and confidence.max() <= 1):
+        raise ValueError("confidences must lie in 0 to 1")
     _, level = np.unique(confidence, return_inverse=True)
     right = (np.bincount(level, correct) / np.bincount(level))[level]
     order = np.argsort(confidence, kind="stable")

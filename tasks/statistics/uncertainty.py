@@ -58,11 +58,13 @@ def influence(measured: WeightedScores) -> Floats:
     """Influence z of each sampled unit with a count above 0 on each score, linearised: [sampled scores].
 
     Rows are centred within their strata and scaled by sqrt(units / (units - strata)), so that ``z.T @ z`` is
-    the covariance of the scores; there must be more units than strata.
+    the covariance of the scores. Raises ValueError if there are no more units than strata.
 
     Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 5.5 (linearisation).
     """
     units, strata = sample(measured)
+    if units <= strata:
+        raise ValueError(f"expected more units than strata, found {units} and {strata}")
     added = sums_of_units(measured, measured.slopes())
     for members in group_members(sampled_strata(measured)):
         added[members] -= added[members].mean(axis=0)
@@ -227,8 +229,11 @@ def intervals(measured: WeightedScores) -> tuple[Floats, Floats]:
 def differences(measured: WeightedScores, reference: int) -> Differences:
     """Differences of all scores from that of the reference, with Student's paired intervals and p.
 
-    p is 1 for a difference of 0, and 0 for another difference without variance.
+    p is 1 for a difference of 0, and 0 for another difference without variance. Raises ValueError if the
+    reference does not exist.
     """
+    if not 0 <= reference < measured.scores:
+        raise ValueError(f"expected a reference below {measured.scores}, found {reference}")
     scores = measured.evaluate()[0]
     value = without_rounding(scores - scores[reference], scores)
     if (uncertainty := Uncertainty.of(measured)) is None:
