@@ -156,12 +156,11 @@ def test_a_training_is_the_same_and_its_steps_are_scored(train: Any, follow: Any
     assert counted.backbone == f"run@step{BATCHES}"  # to an untrained network all images are alike
 
 
-def test_a_step_is_scored_as_a_network_is_by_itself(follow: Any, tmp_path: Path) -> None:
+def test_a_step_is_scored_as_a_network_is_by_itself(follow: Any, photos: Path, tmp_path: Path) -> None:
     train_by_hand(net := Classifier(), [follow], tmp_path / "trainer")
     own = layerboard.from_module(net.encoder, name="own", **HINTS)
-    options: dict[str, Any] = {"images": follow._call.images, "layers": "1-3", "floor": False}
-    options |= {"output": tmp_path / "alone", "cache": tmp_path / "cache2"}
-    alone = layerboard.run(own, "knn", examples=False, **options)
+    places: dict[str, Any] = {"images": photos, "output": tmp_path / "alone", "cache": tmp_path / "cache2"}
+    alone = layerboard.run(own, "knn", layers="1-3", floor=False, examples=False, **places)
     assert follow.scores["value"].iloc[-1] == alone.best["score"].iloc[0]
 
 
