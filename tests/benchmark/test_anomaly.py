@@ -44,9 +44,9 @@ def test_a_folder_is_scored_by_two_passes_and_comes_to_an_answer_in_a_few_comman
 
 def test_another_mask_is_other_data(parts: Path, tmp_path: Path) -> None:
     own = fakes.write_fake_defects(tmp_path / "parts", names=("bolt", "nut"))
-    first = run(tmp_path, ["mini-fs"], "anomaly", images=[own])
+    first = run(tmp_path, ["mini-fs"], "anomaly", images=[own], layers="12")
     (own / "nut" / "ground_truth" / "dent" / "0_mask.png").unlink()
-    second = run(tmp_path, ["mini-fs"], "anomaly", images=[own])
+    second = run(tmp_path, ["mini-fs"], "anomaly", images=[own], layers="12")
     assert second["partial"].all()
     assert {*first["data"]}.isdisjoint(second["data"])
     assert {"pixel AUROC bolt"} == {

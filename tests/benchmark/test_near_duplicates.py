@@ -58,7 +58,7 @@ def test_a_folder_of_bursts_is_said_to_be_one_wherever_its_score_is(
 ) -> None:
     folder, output = photos(tmp_path / "photos", 4, 6), tmp_path / "out"
     places = ["--images", folder, "-o", output, "--cache", tmp_path / "cache"]
-    words = ["-b", "mini-dino", "mini-fs", "-t", "knn", "--layers", "1,6,12", "--workers", "1", *places]
+    words = ["-b", "mini-fs", "-t", "knn", "--layers", "1,6,12", "--workers", "1", *places]
     said = command(capsys, "run", *words)
     assert said.code == 0
     (found,) = read_near_duplicates(output).values()

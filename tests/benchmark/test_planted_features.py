@@ -17,7 +17,7 @@ from layerboard.leaderboards.sections.variants import Gain
 from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import Tally, files, leave_pages_out
 
-CLASSES, EACH, SIDE, CELL = 8, 14, 32, 8
+CLASSES, EACH, SIDE, CELL = 8, 10, 32, 8
 CODE = slice(2, 10)  # channels of the class; the first two are large, and of no class
 COLOURS, COLOURED = slice(10, 13), 1e-4  # pixels are carried on, too small for any cosine
 WIDTH = 32
