@@ -34,12 +34,8 @@ SAME = (  # columns in which two files of one result agree
     *("dtype", "split", "transform"),
 )
 
-COMPANIONS = {
-    "items": ".parquet",
-    "arrays": ".npz",
-    "examples": ".npz",
-}  # folders and extensions of companions of records
-
+# folders and extensions of companions of records
+COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}
 
 Key = tuple[frozenset[str], str]  # backbones, and name of the file
 
@@ -82,13 +78,7 @@ class StoredResult:
         records = self.records.assign(dataset=dataset, suite=suites)
         (subject,) = subjects_of(records)
         name = self.name.parent / subject.path.name
-        return replace(
-            self,
-            name=name,
-            records=records,
-            changed=True,
-            stored=self.path.relative_to(self.folder / "records"),
-        )
+        return replace(self, name=name, records=records, changed=True, stored=self.stored or self.name)
 
     @property
     def suites(self) -> list[str]:

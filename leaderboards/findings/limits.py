@@ -1,17 +1,15 @@
 """Candidates for a choice, with their costs, and which of them limits leave."""
 
 from collections.abc import Iterable, Mapping
-from math import nan
 
 import pandas as pd
 
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import VECTOR, Vector, bytes_of, with_costs
 from layerboard.leaderboards.board.frames import INTERVAL, candidates, is_floor
-from layerboard.leaderboards.findings.facts import UNKNOWN, Facts, fits_licence
+from layerboard.leaderboards.findings.facts import Facts, facts_about, fits_licence
 from layerboard.leaderboards.findings.thresholds import threshold_text
 from layerboard.tasks.framework.transforms import FLOAT32
-from layerboard.zoo.spec import entry_name
 
 CANDIDATE = [
     *("backbone", "layer", "depth", "pooling", "tap", "protocol", *INTERVAL, "n", "unit"),
@@ -40,10 +38,6 @@ def candidates_of(
     return {column: _with_costs(rows, costs, facts, sizes) for column, rows in every.items()}
 
 
-def _known(name: str, facts: Mapping[str, Facts]) -> Facts:
-    return facts.get(entry_name(name), UNKNOWN)
-
-
 def _scored(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
     """The scored blocks of a column, and those of compressed vectors."""
     rows, scores = column.family, column.rows
@@ -64,15 +58,11 @@ def _with_costs(
     rows: pd.DataFrame, costs: pd.DataFrame, facts: Mapping[str, Facts], sizes: Mapping[Vector, float]
 ) -> pd.DataFrame:
     rows = with_costs(rows, costs)
-    known = [_known(name, facts) for name in rows["backbone"]]
-    places = zip(known, rows["layer"], strict=True)
-    widths = [dict(enumerate(each.widths, start=1)).get(layer, nan) for each, layer in places]
-    shares = [each.parameters for each in known] * rows["layer"] / rows["depth"]
-    rows = rows.assign(
-        licence=[each.licence or "unknown" for each in known],
-        dim=rows["dim"].fillna(pd.Series(widths, rows.index, dtype=float)),
-        parameters=rows["parameters"].fillna(shares),
-    )
+    known = [facts_about(name, facts) for name in rows["backbone"]]
+    places = zip(known, rows["layer"], rows["depth"], strict=True)
+    guesses = [each.costs_at(layer, depth) for each, layer, depth in places]
+    guessed = pd.DataFrame(guesses, rows.index, ["parameters", "dim"], dtype=float)
+    rows = rows.assign(licence=[each.licence or "unknown" for each in known]).fillna(guessed)
     vectors = zip(*(rows[name].tolist() for name in (*VECTOR, "dim")), strict=True)
     return rows.assign(bytes=[sizes.get((*key,), FLOAT32 * dim) for *key, dim in vectors])[CANDIDATE]
 

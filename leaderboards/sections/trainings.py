@@ -144,11 +144,9 @@ def _table_blocks(
         return blocks
     panels = _maps(rows, {reference: reference} | {other: board.labels[other] for other in others}, task)
     if len(panels) > 1:
-        picture = HeatMap(
-            panels, f"Blocks of {reference} and its other trainings", "block", "block", "CKA", ALL
-        )
+        maps, file = f"Blocks of {reference} and its other trainings", slug(f"{name}.trainings")
         words = said(MAPS, task=next(iter(task), "the first task"), reference=reference)
-        blocks += [words, replace(picture, name=slug(f"{name}.trainings"))]
+        blocks += [words, HeatMap(panels, maps, "block", "block", "CKA", ALL, file)]
     if len(parted := parting_table(rows, reference, others)):
         blocks += [said(PARTED), Table(parted, caption=f"{title}: blocks without skips")]
     return blocks
