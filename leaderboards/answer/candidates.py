@@ -12,10 +12,9 @@ from layerboard.leaderboards.blocks.display import cosine_text, pooling_rank, sc
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import VECTOR, bytes_of, with_costs
 from layerboard.leaderboards.board.frames import candidates, is_floor
-from layerboard.leaderboards.findings.facts import UNKNOWN, Facts, fits_licence
+from layerboard.leaderboards.findings.facts import Facts, facts_about, fits_licence
 from layerboard.tasks.framework.transforms import FLOAT32
 from layerboard.zoo.errors import some
-from layerboard.zoo.spec import entry_name
 
 PLACE = ("backbone", "layer", "tap", "pooling", "transform")  # fields that identify the vectors of a record
 COSINE, RECALL = "cosine at precision ", "recall at precision "  # metrics, followed by the precision
@@ -81,16 +80,16 @@ def candidates_of(
         scores = pd.concat([scores, column.select(compressed)], ignore_index=True)
         sizes = bytes_of(compressed)
     rows = with_costs(_ranked(column, bounded), costs)
-    known = [facts.get(entry_name(name), UNKNOWN) for name in rows["backbone"]]
-    places = zip(known, rows["layer"], strict=True)
-    widths = [dict(enumerate(each.widths, start=1)).get(layer, nan) for each, layer in places]
-    shares = [each.parameters for each in known] * rows["layer"] / rows["depth"]
+    known = [facts_about(name, facts) for name in rows["backbone"]]
+    places = zip(known, rows["layer"], rows["depth"], strict=True)
+    shares = [each.costs_at(*place) for each, *place in places]
+    guessed = pd.DataFrame(shares, rows.index, columns=["parameters", "dim"], dtype=float)
     rows = rows.assign(
         timed_at=rows["timed_at"].where(rows["ms"].notna(), ""),
         thresholds=[threshold_text(scores, column.task, row) for row in rows.to_dict("records")],
         licence=[each.licence or "unknown" for each in known],
-        dim=rows["dim"].fillna(pd.Series(widths, rows.index, dtype=float)),
-        parameters=rows["parameters"].fillna(shares),
+        parameters=rows["parameters"].fillna(guessed["parameters"]),
+        dim=rows["dim"].fillna(guessed["dim"]),
     )
     vectors = zip(*(rows[name].tolist() for name in (*VECTOR, "dim")), strict=True)
     rows = rows.assign(bytes=[sizes.get((*key,), FLOAT32 * dim) for *key, dim in vectors])

@@ -1,6 +1,7 @@
 """All numbers of a page as one tidy frame of text: scores and CKA, or numbers of analyses."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
@@ -36,8 +37,12 @@ ORDER = ["task", "dataset", "protocol", "metric", "backbone", "pooling", "layer"
 Row = Mapping[Hashable, Any]  # a record, by field
 
 
+@lru_cache(maxsize=3)
 def numbers_of(board: Board) -> Numbers:
-    """The numbers that the page of a board, or of its analyses or costs, offers as a file."""
+    """The numbers that the page of a board, or of its analyses or costs, offers as a file.
+
+    Those of one suite's pages are kept, since its report offers the same ones.
+    """
     return Numbers(inside_frame(board) if board.part else tidy_frame(board), board.page)
 
 

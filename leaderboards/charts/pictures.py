@@ -240,10 +240,8 @@ def _named_panel(matrix: Matrix, width: float, span: Span | None, bar: Spec) -> 
         # each name if there is room; else the first of each block has a name, and the others a tick
         shown = [*names] if side >= SMALLEST_NAME else _blocks_of(names[:: -1 if field == "y" else 1], side)
         shown = shown[::-1] if field == "y" and side < SMALLEST_NAME else shown
-        axis: Spec = {
-            "values": [*range(1, len(names) + 1)],
-            "labelExpr": f"{json.dumps(shown)}[datum.value - 1]",
-        }
+        axis: Spec = {"values": [*range(1, len(names) + 1)]}
+        axis |= {"labelExpr": f"{json.dumps(shown)}[datum.value - 1]"}
         axis |= {"labelFontSize": min(11, max(8, side - 1)), "labelOverlap": False, "grid": False}
         axis |= {"ticks": True, "tickSize": 3, "tickOpacity": 0.5, "labelPadding": 2}
         axis |= {"labelAngle": -90, "labelBaseline": "middle"} if field == "x" and side < LARGEST_CELL else {}

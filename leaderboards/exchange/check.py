@@ -25,6 +25,7 @@ from layerboard.leaderboards.records.key import (
 )
 from layerboard.leaderboards.records.record import read_records, suites_of
 from layerboard.leaderboards.writers.figures import figure_differences
+from layerboard.tasks.datasets.integrity import require
 from layerboard.zoo.errors import InputError, counted, fitting, some
 
 _DESCRIBING = (".inside.csv", ".cka.csv", ".cost.csv")  # suffixes of files whose numbers do not rank
@@ -205,11 +206,8 @@ def read_baseline(folder: Path) -> pd.DataFrame:
     if (folder / "records").is_dir():
         return tidy_records(read_records([folder / "records"]))
     paths = sorted(path for path in _tables_of(folder).glob("*.csv") if not path.name.endswith(_DESCRIBING))
-    if not paths:
-        raise InputError(
-            f"expected a baseline (an output folder, or CSV files of `leaderboard`) in {folder}, found none; "
-            "`layerboard export csv --to DIR` writes one"
-        )
+    expected = f"a baseline (an output folder, or CSV files of `leaderboard`) in {folder}"
+    require(paths, expected, remedy="`layerboard export csv --to DIR` writes one")
     return _together([read_numbers(path, TIDY) for path in paths])
 
 

@@ -25,6 +25,7 @@ from layerboard.leaderboards.records.record import (
     suites_of,
 )
 from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
+from layerboard.tasks.datasets.integrity import require
 from layerboard.tasks.framework.registry import DEPENDS_ON_LOAD
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import DamagedError, InputError, first_line
@@ -34,12 +35,8 @@ SAME = (  # columns in which two files of one result agree
     *("dtype", "split", "transform"),
 )
 
-COMPANIONS = {
-    "items": ".parquet",
-    "arrays": ".npz",
-    "examples": ".npz",
-}  # folders and extensions of companions of records
-
+# folders and extensions of companions of records
+COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}
 
 Key = tuple[frozenset[str], str]  # backbones, and name of the file
 
@@ -82,13 +79,7 @@ class StoredResult:
         records = self.records.assign(dataset=dataset, suite=suites)
         (subject,) = subjects_of(records)
         name = self.name.parent / subject.path.name
-        return replace(
-            self,
-            name=name,
-            records=records,
-            changed=True,
-            stored=self.path.relative_to(self.folder / "records"),
-        )
+        return replace(self, name=name, records=records, changed=True, stored=self.stored or self.name)
 
     @property
     def suites(self) -> list[str]:
@@ -193,13 +184,10 @@ def _both(first: pd.DataFrame, second: pd.DataFrame, column: str) -> list[str]:
 
 def results_of(folder: Path, *, strict: bool = True) -> list[StoredResult]:
     """All results of an output folder; unless ``strict``, there may be none, and damaged ones are skipped."""
-    if strict and not paths_of(folder):
-        raise InputError(
-            f"expected an output folder with records (*.parquet) at {folder}, found none; "
-            "`layerboard run --output` writes one"
-        )
+    paths, expected = paths_of(folder), f"an output folder with records (*.parquet) at {folder}"
+    require(paths or not strict, expected, remedy="`layerboard run --output` writes one")
     results: dict[Key, StoredResult] = {}
-    for path in paths_of(folder):
+    for path in paths:
         with nullcontext() if strict else suppress(InputError):
             result = _result(folder, path)
             if (other := results.get(result.key)) is not None:

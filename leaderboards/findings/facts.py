@@ -1,8 +1,11 @@
 """Facts about backbones apart from records, and which licences allow commercial use: no legal advice."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import nan
 from typing import Literal
+
+from layerboard.zoo.spec import entry_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +18,22 @@ class Facts:
     widths: tuple[int, ...] = ()  # dimension of a vector after each block, from block 1; empty if unknown
     toy: bool = False  # whether it is one of this package's small networks for synthetic images
 
+    def costs_at(self, layer: int, depth: int) -> tuple[float, float]:
+        """About how many weights there are up to a block, the same in each, and its vector's dimension.
+
+        Each is NaN if it is unknown.
+        """
+        width = self.widths[layer - 1] if len(self.widths) == depth else nan
+        return self.parameters * layer / depth, width
+
 
 UNKNOWN = Facts()  # facts about a user's own backbone
+
+
+def facts_about(name: str, facts: Mapping[str, Facts]) -> Facts:
+    """The facts about a backbone or a variant of one, from facts by entry."""
+    return facts.get(entry_name(name), UNKNOWN)
+
 
 Use = Literal["allowed", "not allowed", "unknown"]
 

@@ -105,6 +105,11 @@ def printed_layer(row: Mapping[Hashable, Any]) -> str:
     return names.get(row["rule"], f"{last}, better of with and without final norm")
 
 
+def printed_rank(row: Mapping[Hashable, Any]) -> str:
+    """The rank of a row of `literature` in its group; "" without one."""
+    return "" if pd.isna(row["rank"]) else f"{row['rank']} of {row['networks']}"
+
+
 def printed_value(row: Mapping[Hashable, Any]) -> str:
     """The score of a row of `literature` with its printed decimals."""
     return fixed(row["value"], int(row["decimals"]))
@@ -131,7 +136,7 @@ def published_answer(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "group": row["group"],
-            "rank": "" if pd.isna(row["rank"]) else f"{row['rank']} of {row['networks']}",
+            "rank": printed_rank(row),
             "backbone": row["backbone"],
             "layer": printed_layer(row),
             "score": f"{printed_value(row)} {row['metric']}",

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from layerboard.leaderboards.blocks.display import POOLINGS, task_display
+from layerboard.tasks.datasets.integrity import explaining
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS
-from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.errors import InputError
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.spec import Tap
 
@@ -127,13 +128,11 @@ def read_published(path: Path) -> tuple[Published, ...]:
 
     Raises InputError if it cannot be read, or if a row is inconsistent.
     """
-    try:
+    with explaining(f"cannot read the published numbers in {path}", OSError, ValueError, csv.Error):
         text = read_regular(path, LARGEST).decode("utf-8-sig")
         reader = csv.DictReader(StringIO(text, newline=""), strict=True)
         names = tuple(reader.fieldnames or ())
         rows = [(reader.line_num, row) for row in reader]
-    except (OSError, ValueError, csv.Error) as error:
-        raise InputError(f"cannot read the published numbers in {path}: {first_line(error)}") from error
     missing = sorted({*NEEDED} - {*names})
     if wrong := missing or sorted({name for name in names if name not in COLUMNS or names.count(name) > 1}):
         raise InputError(
@@ -143,72 +142,68 @@ def read_published(path: Path) -> tuple[Published, ...]:
     numbers: list[Published] = []
     lines: dict[tuple[object, ...], int] = {}
     for line, row in rows:
-        where = f"{path}, line {line}"
-        number = _parse(row, where)
-        if number.source != path.stem:
-            expected = f"expected the source {path.stem} of the file's name"
-            raise InputError(f"{where}: {expected}, not {number.source}")
-        first = lines.setdefault(tuple(getattr(number, column) for column in UNIQUE), line)
-        if first != line:
-            raise InputError(f"{where}: says the same as line {first}; keep one of them")
-        numbers.append(number)
+        with explaining(f"{path}, line {line}", ValueError):
+            number = _parse(row)
+            if number.source != path.stem:
+                raise ValueError(f"expected the source {path.stem} of the file's name, not {number.source}")
+            first = lines.setdefault(tuple(getattr(number, column) for column in UNIQUE), line)
+            if first != line:
+                raise ValueError(f"says the same as line {first}; keep one of them")
+            numbers.append(number)
     return tuple(numbers)
 
 
-def _parse(row: Mapping[str, str], where: str) -> Published:
-    """One checked row."""
+def _parse(row: Mapping[str, str]) -> Published:
+    """One checked row; raises ValueError if it is inconsistent."""
     if any(not isinstance(text, str) for text in row.values()):
-        raise InputError(f"{where}: expected as many cells as columns")
+        raise ValueError("expected as many cells as columns")
     if empty := [name for name in NEEDED if not row[name].strip()]:
-        raise InputError(f"{where}: {', '.join(empty)} may not be empty")
+        raise ValueError(f"{', '.join(empty)} may not be empty")
     row = {name: row.get(name, "").strip() or USUAL.get(name, "") for name in COLUMNS}
     row["tap"] = row["tap"] or ("final" if row["rule"] == "final" else "block")
     row["decimals"] = row["decimals"] or str(len(row["value"].partition(".")[2]))
     for column, words in {"source": tuple(SOURCES), **CHOICES}.items():
         if row[column] not in words and (row[column] or column != "pooling"):
-            raise InputError(f"{where}: {column} must be one of {', '.join(words)}, not {row[column]!r}")
-    numbers = {name: _whole(row[name], name, where) for name in WHOLE}
+            raise ValueError(f"{column} must be one of {', '.join(words)}, not {row[column]!r}")
+    numbers = {name: _whole(row[name], name) for name in WHOLE}
     changed: dict[str, Any] = {**row, **numbers, "second_hand": row["second_hand"] == "yes"}
-    changed["value"] = _percent(row["value"], numbers["decimals"], where)
+    changed["value"] = _percent(row["value"], numbers["decimals"])
     number = Published(**changed | {"input_size": numbers["input_size"] or INPUT_SIZE})
-    if problem := _problem(number):
-        raise InputError(f"{where}: {problem}")
+    _require_consistent(number)
     return number
 
 
-def _problem(number: Published) -> str:
-    """What is inconsistent: an unknown protocol, task or metric, or a layer that does not fit the rule."""
+def _require_consistent(number: Published) -> None:
+    """Raise ValueError for an unknown protocol, task or metric, or a layer that does not fit the rule."""
     known, metrics = [task.name for task in TASKS], task_display(number.task).metrics
     if (number.protocol == "none") == number.comparable:
-        return (
-            "expected a protocol, or the protocol none and the reason in not_comparable; found the protocol "
-            f"{number.protocol} and the reason {number.not_comparable!r}"
-        )
+        expected = "expected a protocol, or the protocol none and the reason in not_comparable"
+        stated = f"the protocol {number.protocol} and the reason {number.not_comparable!r}"
+        raise ValueError(f"{expected}; found {stated}")
     if number.comparable and number.task not in known:
-        return f"there is no task {number.task!r}; known tasks: {', '.join(known)}"
+        raise ValueError(f"there is no task {number.task!r}; known tasks: {', '.join(known)}")
     if number.comparable and number.metric not in metrics:
-        return f"{number.task} has no metric {number.metric!r}; it has {', '.join(metrics)}"
+        raise ValueError(f"{number.task} has no metric {number.metric!r}; it has {', '.join(metrics)}")
     if (number.tap == "final") != (number.rule == "final"):
-        return f"tap and rule are both final or neither is; found {number.tap}, {number.rule}"
+        raise ValueError(f"tap and rule are both final or neither is; found {number.tap}, {number.rule}")
     if number.rule == "layer" and number.layer is None:
-        return "the rule layer needs the number of the block in the column layer"
+        raise ValueError("the rule layer needs the number of the block in the column layer")
     if number.rule not in ("best", "layer") and number.layer is not None:
-        return f"the rule {number.rule} takes no layer; found {number.layer}"
-    return ""
+        raise ValueError(f"the rule {number.rule} takes no layer; found {number.layer}")
 
 
-def _whole(text: str, column: str, where: str) -> int | None:
+def _whole(text: str, column: str) -> int | None:
     if not text:
         return None
     if not re.fullmatch(r"[0-9]{1,4}", text):
-        raise InputError(f"{where}: {column} must be a whole number or empty, not {text!r}")
+        raise ValueError(f"{column} must be a whole number or empty, not {text!r}")
     return int(text)
 
 
-def _percent(text: str, decimals: int | None, where: str) -> float:
+def _percent(text: str, decimals: int | None) -> float:
     digits = re.fullmatch(r"[0-9]+(?:\.([0-9]+))?", text)
     if digits is None or not 0 <= float(text) <= 100:
-        raise InputError(f"{where}: the value must be a percentage from 0 to 100, not {text!r}")
+        raise ValueError(f"the value must be a percentage from 0 to 100, not {text!r}")
     if len(digits[1] or "") != decimals:
-        raise InputError(f"{where}: the value {text} has not the decimals that are given: {decimals}")
+        raise ValueError(f"the value {text} has not the decimals that are given: {decimals}")
     return float(text)

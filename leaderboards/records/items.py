@@ -126,12 +126,8 @@ def _items(table: pa.Table) -> Iterator[tuple[Place, Items]]:
     """Each place with its items: the rows of a place are adjacent; equal texts share memory."""
     if not table.num_rows:
         return
-    statistics = {
-        metric: Statistic(column, over)
-        for metric, (column, over) in decoded(
-            dict[str, tuple[str, Over]], table.schema.metadata[STATISTICS]
-        ).items()
-    }
+    stored = decoded(dict[str, tuple[str, Over]], table.schema.metadata[STATISTICS])
+    statistics = {metric: Statistic(*each) for metric, each in stored.items()}
     texts = {name: table[name].chunk(0) for name in HEAD[1:]}
     codes = {name: column.indices.to_numpy() for name, column in texts.items()}
     words = {name: np.asarray(texts[name].dictionary.to_pylist(), object) for name in ITEM.names}

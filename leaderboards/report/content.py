@@ -31,11 +31,10 @@ from layerboard.leaderboards.board.frames import (
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
-from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
+from layerboard.leaderboards.findings.facts import Facts, facts_about
 from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, reproduction
 from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, cka_maps, cka_page
 from layerboard.leaderboards.sections.tables import every_layer, overall_metrics
-from layerboard.zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
 MEASURES = ("measure", "column", "metric", "floor")
@@ -81,7 +80,7 @@ class Report:
     def known(self) -> list[tuple[BoardBackbone, Facts]]:
         """All backbones but the random floor, in table order, each with its facts."""
         backbones = [backbone for backbone in self.board.backbones if not backbone.floor]
-        return [(each, self.facts.get(entry_name(each.name), UNKNOWN)) for each in backbones]
+        return [(each, facts_about(each.name, self.facts)) for each in backbones]
 
     @cached_property
     def labels(self) -> list[str]:
@@ -204,11 +203,10 @@ class Report:
         If a backbone was not measured, weights are an equal share per block, and latency is NaN.
         """
         guessed = [
-            (backbone.label, layer, "", np.nan, False, facts.parameters / backbone.depth * layer, width)
+            (backbone.label, layer, "", np.nan, False, *facts.costs_at(layer, backbone.depth))
             for backbone, facts in self.known
             if backbone.label not in set(self.measured_costs["backbone"])
-            for widths in [facts.widths if len(facts.widths) == backbone.depth else [np.nan] * backbone.depth]
-            for layer, width in enumerate(widths, start=1)
+            for layer in range(1, backbone.depth + 1)
         ]
         parts = [part for part in (self.measured_costs, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST])

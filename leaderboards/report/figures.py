@@ -71,13 +71,13 @@ def charts_of(report: Report, usual: Sequence[str] = ()) -> list[Chart]:
 
 
 def charts_of_pages(board: Board) -> Iterator[Chart]:
-    """The figures beside the pages of a suite."""
+    """The figures beside the pages of a suite, without CKA, whose maps are among those of its report."""
     from layerboard.leaderboards.writers.build import pages_of  # imports scipy
 
     for page in pages_of(board):
-        for block in page.blocks:
+        for block in page.blocks if page.name != f"{board.page}.cka" else ():
             if isinstance(block, Picture) and block.name:
-                yield Chart(block.name, _on_paper(picture_spec(block, page.backbones)))
+                yield Chart(block.name, _on_paper(block, page.backbones))
 
 
 def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
@@ -143,8 +143,7 @@ def _backbone_figures(report: Report) -> Iterator[tuple[str, Spec]]:
 def _cka_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     for cka in report.cka:
         for picture, kind in zip(map_pictures(cka), ("", "-pairs"), strict=False):
-            spec = picture_spec(picture, report.labels)
-            yield f"cka-{cka.table.title}{kind}", _on_paper(spec)
+            yield f"cka-{cka.table.title}{kind}", _on_paper(picture, report.labels)
 
 
 def _cost_figures(report: Report) -> Iterator[tuple[str, Spec]]:
@@ -159,11 +158,11 @@ def _cost_figures(report: Report) -> Iterator[tuple[str, Spec]]:
         if len(lines):
             cost = title.replace("as the task shows it", "up to the layer")
             plot = Plot(lines, "lines", f"Cost: {cost}", "layer (block)", cost)
-            yield f"cost-{axis}", _on_paper(picture_spec(plot, report.labels))
+            yield f"cost-{axis}", _on_paper(plot, report.labels)
 
 
-def _on_paper(spec: Spec) -> Spec:
-    return spec | {"background": LOOK["ground"]}
+def _on_paper(picture: Picture, backbones: Sequence[str]) -> Spec:
+    return picture_spec(picture, backbones) | {"background": LOOK["ground"]}
 
 
 def _lines(order: Sequence[str], report: Report) -> list[str]:

@@ -13,6 +13,7 @@ from layerboard.leaderboards.findings.literature import (
     last_layer_only,
     literature,
     printed_layer,
+    printed_rank,
     printed_value,
     source_text,
 )
@@ -59,7 +60,6 @@ def literature_files(
 
 def _row(row: _Row) -> dict[str, Any]:
     """A number as a row of the table; the row is also found by the words of its task and publication."""
-    rank: str = "" if pd.isna(row["rank"]) else f"{row['rank']} of {row['networks']}"
     unit = "lower is better" if row["better"] == "lower" else ""
     cells = [
         sorted_cell(row["backbone"], "" if row["registered"] else "not in the registry"),
@@ -67,7 +67,7 @@ def _row(row: _Row) -> dict[str, Any]:
         sorted_cell(printed_value(row), unit, left=False, key=row["value"]),
         sorted_cell(printed_layer(row), key="" if pd.isna(row["layer"]) else f"{row['layer']:04d}"),
         sorted_cell(row["pooling"] and pooling_name(row["pooling"])),
-        sorted_cell(rank, left=False, key="" if pd.isna(row["rank"]) else row["rank"]),
+        sorted_cell(printed_rank(row), left=False, key="" if pd.isna(row["rank"]) else row["rank"]),
         sorted_cell(_linked(row["group"]), key=row["group"]),
         sorted_cell(row["source"], source_text(row).removeprefix(f"{row['source']}, ")),
     ]

@@ -175,20 +175,17 @@ def _thumbnail(picture: Picture, side: int) -> NDArray[np.uint8]:
 
 def _wall(picture: Picture, layers: Sequence[LayerMaps], number: int) -> Image.Image:
     """Attention of the heads (rows) of layers (columns) in one picture; of many, evenly spaced ones."""
-    colours, columns = kind_colours([*HEADS]), {}
-    count = min(len(layer.kinds[number]) for layer in layers)
-    small = _thumbnail(picture, WALLED)
-    heads = [Image.fromarray(small) for _ in evenly(count, MOST_ROWS)]
-    for image, head in zip(heads, evenly(count, MOST_ROWS), strict=True):
+    colours, small = kind_colours([*HEADS]), _thumbnail(picture, WALLED)
+    heads = evenly(min(len(layer.kinds[number]) for layer in layers), MOST_ROWS)
+    titles = [Image.fromarray(small) for _ in heads]
+    for image, head in zip(titles, heads, strict=True):
         ImageDraw.Draw(image).text((2, 2), f"head {head + 1}", "white", stroke_width=2, stroke_fill="black")
-    columns[""] = [np.asarray(image) for image in heads]
+    columns = {"": [np.asarray(image) for image in titles]}
     for layer in (layers[index] for index in evenly(len(layers), MOST_BLOCKS)):
-        maps = (
-            layer.split(_coloured(layer, f"head {head + 1}"))[number] for head in evenly(count, MOST_ROWS)
-        )
-        kinds = (layer.kinds[number][head] for head in evenly(count, MOST_ROWS))
-        framed = (_framed(cells, colours[kind], small.shape) for cells, kind in zip(maps, kinds, strict=True))
-        columns[layer.layer] = [*framed]
+        maps = [layer.split(_coloured(layer, f"head {head + 1}"))[number] for head in heads]
+        frames = [colours[layer.kinds[number][head]] for head in heads]
+        pairs = zip(maps, frames, strict=True)
+        columns[layer.layer] = [_framed(cells, frame, small.shape) for cells, frame in pairs]
     wall = _sheet(columns)
     sheet = Image.new("RGB", (wall.width, wall.height + HEAD), "white")
     sheet.paste(wall)

@@ -73,16 +73,10 @@ def _scored_sections(report: Report, choices: Mapping[str, ReportChoice]) -> lis
     count = len(report.backbones)
     listed = count if count <= MANY else report.backbones["family"].nunique()
     shared = {"choices": choices, "looks": report.looks, "rows": listed}
+    best, answers = "The best layer of each backbone in each task", answers_of(report.board, report.facts)
     sections = [
-        PageSection(
-            "answer", "answer", "The answer", answer_html(answers_of(report.board, report.facts), report)
-        ),
-        PageSection(
-            "best",
-            "best layers",
-            "The best layer of each backbone in each task",
-            best_table(report, choices["task"]),
-        ),
+        PageSection("answer", "answer", "The answer", answer_html(answers, report)),
+        PageSection("best", "best layers", best, best_table(report, choices["task"])),
         _viewed("task", "one task", "One task, layer by layer", TASK_VIEWS, shared),
     ]
     if report.axes:
@@ -156,11 +150,8 @@ def _view(view: ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, An
     words = {choice.name: {choice.name}.union(*choice.words.values()) for choice in choices.values()}
     words |= {"picked": {"picked"}}
     changed = [name for name, every in words.items() if re.search(rf"\{{=?({'|'.join(every)})\}}", text)]
-    changed += [
-        *(choice for choice in view.where.values() if isinstance(choice, str)),
-        *(["picked"] if view.backbones == "picked" else []),
-    ]
-    changed += ["members"] if view.backbones == "listed" else []
+    changed += [choice for choice in view.where.values() if isinstance(choice, str)]
+    changed += {"picked": ["picked"], "listed": ["members"]}.get(view.backbones, [])
     changed += ["theme"] if view.renderer == "canvas" else []  # its ink is fixed when it is drawn
     names = ("spec", "frame", "csv", "what", "where", "backbones", "steps", "cursor", "renderer")
     return {name: getattr(view, name) for name in names} | {"choices": changed}

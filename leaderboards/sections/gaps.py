@@ -87,9 +87,8 @@ def _of_comparisons(board: Board) -> Gaps:
                 by_pooling[gap][str(pooling)].add((int(layer), tap))
     gaps: dict[Gap, set[tuple[int, str]]] = {}
     for gap, lacking in by_pooling.items():
-        alike = {*lacking} == poolings[gap[1:4]] and len(
-            {frozenset(layers) for layers in lacking.values()}
-        ) == 1
+        distinct = {frozenset(layers) for layers in lacking.values()}
+        alike = len(distinct) == 1 and {*lacking} == poolings[gap[1:4]]
         for pooling, layers in lacking.items():
             gaps[gap if alike else gap._replace(pooling=pooling)] = layers
     return gaps

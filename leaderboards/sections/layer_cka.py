@@ -5,6 +5,7 @@ Sources: Nguyen et al., ICLR 2021, figure 1; Raghu et al., NeurIPS 2021, figures
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from statistics import NormalDist
 from typing import NamedTuple
@@ -110,8 +111,12 @@ class CkaMap:
         ]
 
 
+@lru_cache(maxsize=1)
 def cka_maps(board: Board) -> list[CkaMap]:
-    """The maps of a board, by tokens, dataset and protocol; without those in which nothing is known."""
+    """The maps of a board, by tokens, dataset and protocol; without those in which nothing is known.
+
+    They are kept, since a page and its report ask for the same ones.
+    """
     known = [each for each in board.backbones if not each.floor]
     return [each for table in cka_tables(board) if np.isfinite((each := _map(table, known)).values).any()]
 

@@ -73,8 +73,7 @@ def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
 
 def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, float]:
     """How a block, from 1, splits a backbone (`partition`), by the CKA of its blocks; NaN if unknown."""
-    cka, layers = _own_cka(rows, name)
-    return partition(cka, layers, block)
+    return partition(*_own_cka(rows, name), block)
 
 
 def _own_cka(rows: pd.DataFrame, name: str) -> tuple[Floats, Integers]:
@@ -144,11 +143,9 @@ def _table_blocks(
         return blocks
     panels = _maps(rows, {reference: reference} | {other: board.labels[other] for other in others}, task)
     if len(panels) > 1:
-        picture = HeatMap(
-            panels, f"Blocks of {reference} and its other trainings", "block", "block", "CKA", ALL
-        )
+        maps, file = f"Blocks of {reference} and its other trainings", slug(f"{name}.trainings")
         words = said(MAPS, task=next(iter(task), "the first task"), reference=reference)
-        blocks += [words, replace(picture, name=slug(f"{name}.trainings"))]
+        blocks += [words, HeatMap(panels, maps, "block", "block", "CKA", ALL, file)]
     if len(parted := parting_table(rows, reference, others)):
         blocks += [said(PARTED), Table(parted, caption=f"{title}: blocks without skips")]
     return blocks
@@ -177,13 +174,12 @@ def _maps(
     rows: pd.DataFrame, labels: Mapping[str, str], task: Mapping[str, Mapping[str, str]]
 ) -> tuple[Matrix, ...]:
     """CKA of all blocks of each of some backbones, titled by its name and score."""
-    panels = []
+    scores, panels = next(iter(task.values()), {}), []
     for name, label in labels.items():
         cka, layers = _own_cka(rows, name)
         if len(layers):
-            score = next(iter(task.values()), {}).get(name, "")
-            first = int(layers[0])
-            panels.append(Matrix(f"{label}\n{score}" if score else label, cka.round(6), (first, first)))
+            title = "\n".join(filter(None, (label, scores.get(name))))
+            panels.append(Matrix(title, cka.round(6), (int(layers[0]), int(layers[0]))))
     return tuple(panels)
 
 

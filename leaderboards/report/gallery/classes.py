@@ -39,8 +39,9 @@ def class_accuracy(every: ExampleSets) -> ClassAccuracy | None:
         return None
     folders, images = best.arrays["classes"], best.at_best(key)
     alike = [each for each in every if np.array_equal(each.arrays.get("classes", ()), folders)]
-    parts = [100 * each.at_best("class_right") / np.maximum(each.at_best(key), 1) for each in alike]
-    shares = np.stack(parts)
+    shares = np.stack(
+        [100 * each.at_best("class_right") / np.maximum(each.at_best(key), 1) for each in alike]
+    )
     return ClassAccuracy(
         [each.backbone for each in alike],
         shares,

@@ -72,12 +72,12 @@ def _knn_answer(examples: ExampleSet, index: int) -> tuple[str, bool]:
 
 def _at_layers(examples: ExampleSet, right: NDArray[np.bool_]) -> str:
     layers = np.array(examples.layers)
-    sides = (("right", layers[right]), ("wrong", layers[~right]))
-    return ", ".join(f"{word} at {_listed(numbers)}" for word, numbers in sides if len(numbers))
+    sides = (("right", layers[right].tolist()), ("wrong", layers[~right].tolist()))
+    return ", ".join(f"{word} at {_listed(numbers)}" for word, numbers in sides if numbers)
 
 
-def _listed(numbers: NDArray[np.int64]) -> str:
-    *most, last = map(str, numbers.tolist())
+def _listed(numbers: list[int]) -> str:
+    *most, last = map(str, numbers)
     return f"layers {', '.join(most)} and {last}" if most else f"layer {last}"
 
 

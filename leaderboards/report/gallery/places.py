@@ -143,8 +143,7 @@ def _labels_example(examples: ExampleSet, number: int, pictures: SharedPictures)
 
 
 # images with the predicted classes of pixels
-_LABELS_ANSWER = drawing.scored("{:.0f} % right")
-LABELS = Drawing(_LABELS_INTRO, _scores, "image", "image", _labels_example, _LABELS_ANSWER)
+LABELS = Drawing(_LABELS_INTRO, _scores, "image", "image", _labels_example, drawing.scored("{:.0f} % right"))
 
 
 # ---- distances from good images -----------------------------------------------------------------
@@ -161,14 +160,11 @@ def _defects_example(examples: ExampleSet, number: int, pictures: SharedPictures
     product, kind = (str(examples.arrays[name][number]) for name in ("product", "kind"))
     scores = [f"told from {score:.0f} %" for score in _scores(examples)[:, number]]
     words = f"{product}, {kind}: {image}"
-    bare = np.zeros_like(truth)
-    cells = [pictures.shown(examples, image, words, _veil(bare, truth, truth, []))]
-    for row, layer in enumerate(examples.layers):
-        heat = examples.drawn("heat")[row][number]
+    cells = [pictures.shown(examples, image, words, _veil(np.zeros_like(truth), truth, truth, []))]
+    for layer, heat, score in zip(examples.layers, examples.drawn("heat")[:, number], scores, strict=True):
         over = _heat(np.where(heat == OUTSIDE, 0, heat) / 100, truth, truth)
-        label = f"distance of layer {layer} from good images, {words}: {scores[row]}"
-        picture = pictures.shown(examples, image, label, over)
-        cells.append(judged(scores[row], picture=picture))
+        label = f"distance of layer {layer} from good images, {words}: {score}"
+        cells.append(judged(score, picture=pictures.shown(examples, image, label, over)))
     return Example(
         name=f"{product}, {kind}",
         summary=examples.at_layers(scores),
@@ -225,8 +221,7 @@ def _points_example(examples: ExampleSet, number: int, pictures: SharedPictures)
         dots = [point for point, good in zip(points, right, strict=True) if good]
         misses = [pair for pair, good in zip(zip(points, true, strict=True), right, strict=True) if not good]
         label = f"another {category}: layer {layer} finds {counts[row]} of {total} points, {target}"
-        over = filled("points", dots=dots, misses=misses)
-        picture = pictures.shown(examples, target, label, over)
+        picture = pictures.shown(examples, target, label, filled("points", dots=dots, misses=misses))
         cells.append(judged(f"{counts[row]} of {total}", picture=picture))
     return Example(
         name=category,
