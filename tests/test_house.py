@@ -18,8 +18,8 @@ BUDGETS = {
     "options of all commands": 160,
     "commands": 15,
 }
-STILL = {"lines of the product": 62_800, "lines of its code": 38_400, "lines of tests": 62_200}
-"""What is above its budget today, with the door, the keys and the gate: these fall, and go at the budget."""
+STILL = {"lines of the product": 61_980, "lines of its code": 37_530, "lines of tests": 61_800}
+"""What is above its budget today: these fall, and go at the budget."""
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("benchmark", "leaderboards", "mini", "tasks", "workshop", "zoo")

@@ -26,39 +26,11 @@ def within(limit, samples):
 def test_the_short_simulation_keeps_the_promises():
     size = uncertainty.QUICK
     tables = re.split(r"\n\n(?=\w)", "\n".join(uncertainty.promises(size)))
-    columns = (
-        len(size.shares),
-        2,
-        len(uncertainty.AUROCS),
-        len(uncertainty.GOODNESS),
-        4,
-        2,
-        *[4] * 5,
-        2,
-        4,
-        6,
-        3,
-        3,
-        2,
-        1,
-        2,
-    )
-    (
-        coverage,
-        means,
-        ranks,
-        predictions,
-        folds,
-        shots,
-        *units,
-        kmeans,
-        best,
-        groups,
-        cheapest,
-        ranges,
-        resolved,
-        enough,
-    ) = (numbers(table.split("\n"), count) for table, count in zip(tables, columns, strict=True))
+    columns = [len(size.shares), 2, len(uncertainty.AUROCS), len(uncertainty.GOODNESS), 4, 2]
+    columns += [*[4] * 5, 2, 4, 6, 3, 3, 2, 1, 2]
+    parts = [numbers(table.split("\n"), count) for table, count in zip(tables, columns, strict=True)]
+    coverage, means, ranks, predictions, folds, shots, *units = parts[:-7]
+    kmeans, best, groups, cheapest, ranges, resolved, enough = parts[-7:]
     least = 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.samples))
     assert coverage.shape == (6, 3)
     assert min(coverage.min(), means[:, 0].min(), ranks.min(), shots.min()) >= least

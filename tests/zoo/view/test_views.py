@@ -42,21 +42,15 @@ from layerboard.zoo.view.views import (
 Array = NDArray[np.float64]
 
 VIEWS: tuple[View, ...] = (
-    ResizeCrop(256, 224),
-    ResizeCrop(224, 224),
+    *(ResizeCrop(short, 224) for short in (256, 224)),
     FitLongSide(224, multiple=16),
-    Letterbox(224),
-    Letterbox(224, lanczos=True),
+    *(Letterbox(224, lanczos=lanczos) for lanczos in (False, True)),
     LoweredSquare(256, bilinear=True),
     ThumbnailCrop(224, 224),
     WholeFrame(240, 16),
     Tiles(448, 224, multiple=16),
-    Mirrored(ResizeCrop(256, 224)),
-    Mirrored(Letterbox(224)),
-    FastResized(ResizeCrop(256, 224)),
-    FastResized(Letterbox(224)),
-    FastResized(Tiles(448, 224, multiple=16)),
-    Mirrored(FastResized(Stretch(224, bilinear=True))),
+    *map(Mirrored, (ResizeCrop(256, 224), Letterbox(224), FastResized(Stretch(224, bilinear=True)))),
+    *map(FastResized, (ResizeCrop(256, 224), Letterbox(224), Tiles(448, 224, multiple=16))),
 )
 SIZES = ((500, 375), (375, 500), (300, 300), (641, 427), (120, 90))
 
