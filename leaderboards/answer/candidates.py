@@ -82,7 +82,7 @@ def candidates_of(
     rows = with_costs(_ranked(column, bounded), costs)
     known = [facts_about(name, facts) for name in rows["backbone"]]
     places = zip(known, rows["layer"], rows["depth"], strict=True)
-    shares = [each.costs_at(*place) for each, *place in places]
+    shares = [each.costs_at(layer, depth) for each, layer, depth in places]
     guessed = pd.DataFrame(shares, rows.index, columns=["parameters", "dim"], dtype=float)
     rows = rows.assign(
         timed_at=rows["timed_at"].where(rows["ms"].notna(), ""),

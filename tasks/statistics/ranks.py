@@ -40,12 +40,15 @@ def rank_ranges(
     the largest difference of simulated scores is lower for the pairs that earlier steps left. Layers more
     than `HOPELESS` standard errors below the best one of their candidate take no part.
 
-    Returns None if there are too few units to estimate a variance.
+    Returns None if there are too few units to estimate a variance. Raises ValueError if ``candidate`` does
+    not name one for each score.
 
     Source: Romano and Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, JASA 100,
     2005 (the steps).
     """
     owner = np.arange(measured.scores) if candidate is None else np.asarray(candidate, np.int64)
+    if owner.shape != (measured.scores,):
+        raise ValueError(f"expected {measured.scores} candidates, found {len(owner)}")
     if (uncertainty := uncertainty_of(measured)) is None:
         return None
     scores = measured.evaluate()[0]

@@ -75,7 +75,7 @@ def test_names_of_clusters_do_not_matter(pairs, names):
 
 
 def test_refuses_wrong_input():
-    features = np.ones((3, 2), np.float32)
+    features, one = np.ones((3, 2), np.float32), np.zeros(3, np.int64)
     for arguments, word in [
         ((features[0], 1), "n dim"),
         ((features, 4), "4 clusters among 3 samples"),
@@ -84,6 +84,10 @@ def test_refuses_wrong_input():
     ]:
         with pytest.raises(ValueError, match=word):
             kmeans_starts(*arguments, **KMEANS)[0]
+    for measure in (purity, nmi, ari):
+        for classes in (one[:2], one[:0], one.astype(float)):
+            with pytest.raises(ValueError, match="expected"):
+                measure(classes, one[: len(classes)] if len(classes) != 2 else one)
 
 
 class Rounded(KMeans):
@@ -128,3 +132,5 @@ def test_of_more_groups_than_clusters_the_purest_count() -> None:
     found = [shown_purity(classes, shown, k) for k in (1, 2, 3, 9)]
     assert found == pytest.approx([3 / 6, 5 / 6, 1, 1])
     assert shown_purity(classes, np.zeros(6, np.int64), 3) == 0.5
+    with pytest.raises(ValueError, match="expected"):
+        shown_purity(classes, shown[:3], 3)
