@@ -129,11 +129,20 @@ def _first_reading(subject: OwnNetwork, streams: Sequence[Tensor], options: Modu
     if len({reading.layout for reading in admitted}) > 1:  # maps with as many channels as rows
         kept = [{other.layout for other in _readings(each.shape, subject.size)} for each in streams]
         common = [reading for reading in admitted if all(reading.layout in layouts for layouts in kept)]
+        if len(common) > 1 and _begins_with_maps(subject):
+            common = [reading for reading in common if reading.layout == "maps"]
         if len(common) != 1:
             choice = " or ".join(map(str, admitted))
             raise InputError(f"{where} may be {choice}; say which by layout=")
         return common[0]
     return admitted[0]
+
+
+def _begins_with_maps(subject: OwnNetwork) -> bool:
+    """Whether the first weights of the first block are those of a module that takes channels first."""
+    block = subject.net.get_submodule(subject.blocks[0])
+    weighted = (module for module in block.modules() if [*module.parameters(recurse=False)])
+    return isinstance(next(weighted, None), nn.Conv2d | nn.BatchNorm2d | nn.GroupNorm)
 
 
 def _with_constant_prefix(where: str, stream: Tensor, possible: Sequence[Reading]) -> list[Reading]:

@@ -273,11 +273,26 @@ def test_usual_networks_need_no_word(make: Callable[[], nn.Module], words: str) 
     assert (network.spec.prefix_tokens, network.spec.has_cls, network.spec.has_final) == (1, True, True)
 
 
-def test_maps_with_as_many_channels_as_rows_in_every_layer_need_a_layout() -> None:
-    net = nn.Sequential(nn.Conv2d(3, 8, 4, 4), nn.Sequential(ConvBlock(8), ConvBlock(8)))
+class Square(nn.Module):
+    """Maps of as many channels as rows, in every layer."""
+
+    def __init__(self, block: Callable[[], nn.Module]) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 4, 4)
+        self.blocks = nn.Sequential(block(), block())
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.blocks(self.stem(images))  # type: ignore[no-any-return]
+
+
+def test_maps_with_as_many_channels_as_rows_need_a_convolution_or_a_layout() -> None:
+    def anywhere() -> nn.Module:
+        return nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 8))
+
+    assert given(Square(lambda: ConvBlock(8))).spec.stages == (Stage(2, 8, 4),)
     with pytest.raises(InputError, match=r"may be 8 x 8 cells of 8 channels in feature maps .* or 8 x 8"):
-        given(net)
-    assert given(net, layout="maps").spec.stages == (Stage(2, 8, 4),)
+        given(Square(anywhere))
+    assert given(Square(anywhere), layout="maps").spec.stages == (Stage(2, 8, 4),)
 
 
 @pytest.mark.parametrize(
