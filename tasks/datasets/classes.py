@@ -252,6 +252,9 @@ def classification(
     names = ("classes", "train images", "val images") if queries else ("classes", "images")
     counts = tuple(map(Count, names, (len(classes), *map(len, sides)), official[:3]))
     coverage = coverage if queries else coverage.remarked(EVERY)
+    alone = [classes[each] for each in np.flatnonzero(np.bincount(bank.labels) == 1)] if queries else []
+    if alone:
+        coverage = coverage.remarked(f"{counted(len(alone), 'classes')} of one train image ({some(alone)})")
     return Classification(name, bank, queries[0] if queries else None, replace(coverage, counts=counts))
 
 

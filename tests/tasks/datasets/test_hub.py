@@ -58,6 +58,11 @@ def test_splits_and_labels(split: str, tmp_path: Path) -> None:
     assert (image.mode, image.size) == ("RGB", (20, 16))
 
 
+def test_classes_of_one_train_image_are_counted(tmp_path: Path) -> None:
+    dataset = read_hub_dataset(save(tmp_path / "set", train=table([0, 1, 1]), test=table([0, 1])))
+    assert str(dataset.coverage).endswith("2 val images; 1 class of one train image (zebra)")
+
+
 def test_signatures_differ_and_stay(tmp_path: Path) -> None:
     spec = save(tmp_path / "set", train=table([0, 1]), test=table([0, 1]))
     first, second = read_hub_dataset(spec), read_hub_dataset(spec)
