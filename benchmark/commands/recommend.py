@@ -118,7 +118,7 @@ class Advice(Result):
 
 @recommend_command.python
 def recommend(request: RecommendRequest) -> Advice:
-    """``frame`` has one row per recommendation and task, with columns ``leaderboards.answer.RECOMMENDED``.
+    """``frame`` has one row per recommendation and task: ``leaderboards.answer.choice.RECOMMENDED``.
 
     One of them is ``reason``. With ``literature``, ``frame`` has the best published numbers, and the other
     attributes are empty. ``pareto`` has the layers that no other beats in score without taking longer;

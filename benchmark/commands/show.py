@@ -101,7 +101,7 @@ def show(request: ShowRequest) -> None:
 
 @show_command.python
 def best(request: ShowRequest) -> Result:
-    """``frame`` has one row per task and dataset, with the columns of ``leaderboards.answer.answer_frame``.
+    """``frame`` has one row per task and dataset, as ``leaderboards.answer.answer.answer_frame`` makes it.
 
     After ``suite`` come scores in percent with 95 % intervals, the maximum ``loss`` against the true best,
     the held-out score, and what is not shown to be worse (``rivals``, ``layers``). What variants, poolings,

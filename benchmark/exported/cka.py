@@ -20,7 +20,7 @@ from layerboard.tasks.similarity.metric import (
     gram_matrix,
     normalise,
 )
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, in_brackets
 
 
 def score_cka(features: Sequence[Path], estimator: str | None, batch_size: int | None) -> ScoreReport:
@@ -95,8 +95,8 @@ def _check(arrays: Sequence[Array], features: Sequence[object]) -> int:
     """The number of samples, which all arrays share; raises InputError."""
     require(len(arrays) >= 2, "at least two arrays as --features", len(arrays))
     for array, path in zip(arrays, features, strict=True):
-        shape = f"[{' '.join(map(str, array.shape))}]"
-        require(array.ndim > 1 and array.size, f"features [n ...] of at least two axes in {path}", shape)
+        axes = f"features [n ...] of at least two axes in {path}"
+        require(array.ndim > 1 and array.size, axes, in_brackets(array.shape))
         rows = f"{len(arrays[0]):,} rows in {features[0]} and {len(array):,} in {path}"
         require(len(array) == len(arrays[0]), "the same samples in all arrays", rows)
         if all((row == array[0]).all() for row in array):

@@ -41,7 +41,7 @@ from layerboard.tasks.segmentation.in_context import (
 )
 from layerboard.tasks.segmentation.overlaps import Overlaps, confusion, names_of_predictions
 from layerboard.tasks.segmentation.task import SegmentationTask
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, in_brackets, some
 
 GRIDS = ("train", "test")
 ARRAYS = ("train", "train_masks", "test", "test_masks")
@@ -270,7 +270,7 @@ def _report(
 
 def _masks(array: Array, where: str, images: int) -> Labels:
     has_shape = array.ndim == 3 and len(array) == images and 0 not in array.shape
-    require(has_shape, f"{where} to have the shape [{images} rows columns]", array.shape)
+    require(has_shape, f"{where} to have the shape [{images} rows columns]", in_brackets(array.shape))
     require(array.dtype.kind in "biu", f"whole numbers as {where}", f"the type {array.dtype}")
     low, high = int(array.min()), int(array.max())
     require(0 <= low <= high <= VOID, f"classes of 0 to {VOID} in {where}", f"{low} to {high}")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from layerboard.leaderboards.charts.style import Spec
 from layerboard.leaderboards.report import charts
-from layerboard.leaderboards.report.content import FIRST, MAYBE, OTHERS, UNTESTED, WORSE
+from layerboard.leaderboards.report.content import CELLS, FIRST, MAYBE, OTHERS, UNTESTED, WORSE
 
 FEW = 40  # charts with more rows have lower ones
 # columns of rows that a chart draws: the choice that a column equals, or the values that it may have
@@ -141,7 +141,8 @@ VIEWS = (
         "Every layer against every other",
         "Linear CKA: 1 means equal up to rotation and scale, 0 unrelated. It measures how similar "
         "features are, not how good. Layers are in the order of the forward pass, the first at the bottom "
-        "and at the left; the line runs through the column that is most similar to each row.",
+        "and at the left; the line runs through the column that is most similar to each row. Of more than "
+        f"{CELLS:,} numbers in all, one layer per block is drawn.",
         charts.alike(),
         ("first", "second", "row", "column", "value"),
         "matrices",

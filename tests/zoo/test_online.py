@@ -4,7 +4,8 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import datasets
@@ -33,6 +34,20 @@ def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{port}")
 
 
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler], monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a Hub on this machine that answers so, and is the one that is asked."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        yield address
+        server.shutdown()
+        thread.join()
+
+
 @pytest.fixture
 def somebody(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A Hub that has nothing at all."""
@@ -45,14 +60,8 @@ def somebody(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Refusal) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    with serving(Refusal, monkeypatch):
         yield
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
@@ -73,21 +82,14 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Silence) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        address = f"http://127.0.0.1:{server.server_port}"
+    with serving(Silence, monkeypatch) as address:
         files = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "ENDPOINT", address)
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", files)
         monkeypatch.setattr(datasets.config, "HF_ENDPOINT", address)
         monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr("layerboard.zoo.online.SILENCE", 1.0)
         yield
         end.set()
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.usefixtures("silent")
