@@ -202,9 +202,10 @@ class Tally:
         self._path = path
 
     def log(self) -> None:
-        """Keep the number of rows in a file, where a killed process leaves it."""
+        """Add the number of rows to a file, where a killed process leaves it; none is ever taken back."""
         if self._path is not None:
-            self._path.write_text(str(self.rows.total()))
+            with self._path.open("a") as file:
+                file.write(f"{self.rows.total()}\n")
 
     @contextmanager
     def watching(self):  # type: ignore[no-untyped-def]
