@@ -1,21 +1,63 @@
 """The families: their backbones, the architecture of their networks, and the authors' names of the parts.
 
-Each file has explicit tuples of frozen data; the lists here are collected from them. Imports nothing heavy.
+What a family shares and its architecture are explicit frozen data, in one file for each kind of training.
+Each backbone is a row of ``backbones.csv``. Imports nothing heavy.
 """
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 
 from layerboard.zoo.entries import contrastive, distilled, masked, mini, supervised, teachers
 from layerboard.zoo.entries.architecture import Architecture
-from layerboard.zoo.spec import FAMILIES, BackboneSpec
+from layerboard.zoo.entries.family import NetworkSize, entry
+from layerboard.zoo.spec import BackboneSpec, Retraining
+from layerboard.zoo.spec.weights import WeightFile
 
 _FILES = (supervised, contrastive, distilled, masked, teachers)
 
+TABLE = Path(__file__).parent / "backbones.csv"
+"""One row for each backbone, family by family as tables have them.
+
+``family`` is a file here and a name in it, such as ``supervised.DEIT``, and ``source`` what is inserted into
+its repository or files. ``blocks`` and ``widths`` have a number for each stage; `NetworkSize` and `entry` say
+what the numbers are. ``reference`` and ``change`` are those of `Retraining`. The others are what is known of
+the published file, as `WeightFile` has it: a commit is pinned as ``revision`` if two independent sources name
+it, or if one saw it as the newest of the repository.
+"""
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _backbone(row: Mapping[str, str]) -> BackboneSpec:
+    """The backbone of a row of the table."""
+    file, _, name = row["family"].partition(".")
+    family: BackboneSpec = getattr({each.__name__.rpartition(".")[2]: each for each in _FILES}[file], name)
+    blocks, widths = (tuple(map(int, row[column].split())) for column in ("blocks", "widths"))
+    size = NetworkSize(blocks, widths, _number(row["heads"]), _number(row["mlp"]), row["gated"] == "yes")
+    pinned = replace(family, revision=row["revision"] or None)
+    return replace(
+        entry(pinned, row["entry"], row["source"], size, int(row["patch"]), int(row["parameters"])),
+        file=WeightFile(row["file"], row["sha256"], _number(row["size"]), row["noted_by"], row["note"]),
+        retrained=Retraining(row["reference"], row["change"]) if row["reference"] else None,
+    )
+
+
+def _backbones() -> Iterator[BackboneSpec]:
+    with TABLE.open(encoding="utf-8", newline="") as lines:
+        yield from map(_backbone, csv.DictReader(lines))
+
+
 SPECS: tuple[BackboneSpec, ...] = (
-    *sorted((spec for file in _FILES for spec in file.ENTRIES), key=lambda spec: FAMILIES.index(spec.family)),
+    *_backbones(),
     teachers.floor("random", 768, 16, 224),
     teachers.raw_pixels("raw-pixels", 16, 224),
     *mini.ENTRIES,
 )
-"""Every backbone in the order of the tables: family by family, as its file has them; then the mini suites."""
+"""Every backbone in the order of the tables: family by family; then the mini suites."""
 
 ARCHITECTURES: tuple[Architecture, ...] = tuple(each for file in _FILES for each in file.ARCHITECTURES)
 """Every supported architecture; of two with one model type the one for a single class comes first."""

@@ -4,20 +4,8 @@ from dataclasses import replace
 
 from layerboard.zoo.entries.architecture import Architecture, AuthorsNames, Sublayers, affine
 from layerboard.zoo.entries.distilled import DINOV2, DINOV2_PARTS
-from layerboard.zoo.entries.family import (
-    BASE,
-    CENTRED,
-    FAMILY,
-    GIANT,
-    HUGE,
-    LARGE,
-    SMALL,
-    SO400M,
-    NetworkSize,
-    entry,
-    normalised,
-)
-from layerboard.zoo.spec import CLIP, HALF, UNIT, BackboneSpec
+from layerboard.zoo.entries.family import CENTRED, FAMILY, normalised
+from layerboard.zoo.spec import CLIP, HALF, UNIT
 from layerboard.zoo.spec.seen import WEB_TEXTS
 
 
@@ -34,7 +22,7 @@ def _openai_block(norm1: str, norm2: str, attention: str, out: str) -> dict[str,
 # CLIP: the vision towers of contrastive image-text models, by OpenAI, LAION (OpenCLIP) and Meta (MetaCLIP).
 # OpenAI's revisions are those that mteb pins. LAION's L/14 was trained with other pixels than the rest: mean
 # and std of 0.5, as OpenCLIP's table of checkpoints says.
-_CLIP = replace(
+OPENAI_CLIP = replace(
     normalised(FAMILY, CLIP),
     family="CLIP",
     supervision="400 M image-text pairs",
@@ -48,8 +36,8 @@ _CLIP = replace(
     model_types=("clip_vision_model",),
     trained_size=224,
 )
-_OPENCLIP = replace(
-    _CLIP,
+OPENCLIP = replace(
+    OPENAI_CLIP,
     supervision="2 G image-text pairs",
     data="LAION-2B (English)",
     interpolation="timm",  # resize_pos_embed of OpenCLIP: bicubic, size given, antialiased
@@ -59,9 +47,9 @@ _OPENCLIP = replace(
     "(docs/PRETRAINED.md of its code)",
     code="mlfoundations/open_clip",
 )
-_INCEPTION = normalised(_OPENCLIP, HALF)
-_METACLIP = replace(
-    _CLIP,
+OPENCLIP_HALF = normalised(OPENCLIP, HALF)
+METACLIP = replace(
+    OPENAI_CLIP,
     supervision="2.5 G image-text pairs",
     data="MetaCLIP, 2.5 G of CommonCrawl",
     # The authors' code fits positions with aligned corners, which no rule of interpolation does.
@@ -70,8 +58,8 @@ _METACLIP = replace(
     recipe="12.8 G pairs seen at 224 px, faces blurred (README of its code)",
     code="facebookresearch/MetaCLIP",
 )
-_METACLIP2 = replace(
-    _METACLIP,
+METACLIP2 = replace(
+    METACLIP,
     supervision="image-text pairs of all languages",
     data="MetaCLIP 2 worldwide",
     paper="Chuang et al., MetaCLIP 2: A Worldwide Scaling Recipe, 2025, arXiv:2507.22062",
@@ -119,7 +107,7 @@ CLIP_NAMES = AuthorsNames(
 # networks of SigLIP's own model type; those called NaFlex are another, which takes patches instead of images
 # and is not supported. L/16 and B/32 are evaluated at the 256 px of their training. Revisions are those that
 # mteb pins.
-_SIGLIP = replace(
+SIGLIP = replace(
     CENTRED,
     family="SigLIP",
     supervision="image-text pairs, sigmoid loss",
@@ -131,19 +119,19 @@ _SIGLIP = replace(
     prefix_tokens=0,
     trained_size=224,
 )
-_SIGLIP2 = replace(
-    _SIGLIP,
+SIGLIP2 = replace(
+    SIGLIP,
     supervision="image-text pairs, captions, self-distillation",
     data="WebLI",
     paper="Tschannen et al., SigLIP 2: Multilingual Vision-Language Encoders, 2025, arXiv:2502.14786",
 )
-_AT_256 = replace(_SIGLIP, input_size=256, trained_size=256)
-_SIGLIP2_AT_256 = replace(_SIGLIP2, input_size=256, trained_size=256)
+SIGLIP_AT_256 = replace(SIGLIP, input_size=256, trained_size=256)
+SIGLIP2_AT_256 = replace(SIGLIP2, input_size=256, trained_size=256)
 
 # AIMv2: pre-trained to predict the patches and the text that follow; no class token. Its tables of positions
 # are for 224 px; for other sizes they are resized here, which the authors' code and transformers do not do.
 # Revisions are those of May 2026, whose files have the names of transformers.
-_AIMV2 = replace(
+AIMV2 = replace(
     normalised(FAMILY, CLIP),
     family="AIMv2",
     supervision="images and texts, autoregressive",
@@ -157,15 +145,13 @@ _AIMV2 = replace(
     prefix_tokens=0,
     trained_size=224,
 )
-_AIMV2_L = NetworkSize((24,), (1024,), 8, mlp=2816, gated=True)
-_AIMV2_H = NetworkSize((24,), (1536,), 12, mlp=4096, gated=True)
 
 # Perception Encoder: contrastive towers (core), tuned for language models or for dense tasks. Tokens have
 # learned absolute positions and rotary ones, so that any size works; towers are evaluated at 224 px here,
 # where they were trained at 224 to 512 px. G has no class token. Of lang and spatial no norm follows the last
 # block, and the blocks of lang and of spatial's G are scaled. Attention pooling and text towers are left out.
 # T, S, B and L of spatial are distilled from its G, which was refined with masks of SAM 2.1.
-_CORE = replace(
+PE_CORE = replace(
     CENTRED,  # core/vision_encoder/transforms.py of the authors
     family="PE",
     supervision="image-text pairs, captioned videos",
@@ -178,15 +164,13 @@ _CORE = replace(
     original="https://huggingface.co/facebook/{0}/resolve/main/{0}.pt",
     model_types=("perception_encoder",),
 )
-_CORE_G = replace(_CORE, prefix_tokens=0)
-_LANG = replace(
-    _CORE, supervision="image-text pairs, captioned videos, answers of a language model", has_final=False
+PE_CORE_G = replace(PE_CORE, prefix_tokens=0)
+PE_LANG = replace(
+    PE_CORE, supervision="image-text pairs, captioned videos, answers of a language model", has_final=False
 )
-_LANG_G = replace(_LANG, prefix_tokens=0)
-_SPATIAL = replace(_CORE, supervision="image-text pairs, captioned videos, masks of SAM", has_final=False)
-_SPATIAL_G = replace(_SPATIAL, prefix_tokens=0)
-_PE_T = NetworkSize((12,), (192,), 3)
-_PE_G = NetworkSize((50,), (1536,), 16, mlp=8960)
+PE_LANG_G = replace(PE_LANG, prefix_tokens=0)
+PE_SPATIAL = replace(PE_CORE, supervision="image-text pairs, captioned videos, masks of SAM", has_final=False)
+PE_SPATIAL_G = replace(PE_SPATIAL, prefix_tokens=0)
 _PE_SCALES = {"ls_1.gamma": "layer_scale1.lambda1", "ls_2.gamma": "layer_scale2.lambda1"}
 PE_NAMES = replace(
     CLIP_NAMES,
@@ -206,7 +190,7 @@ PE_NAMES = replace(
 # TIPS v2: image-text towers that also learn from masked patches, with two class tokens. The first, which is
 # read, learned from the texts of the web, the second from written captions. Pixels are in [0, 1] and not
 # normalised. Trained at 448 px, evaluated at 224 px here.
-_TIPS = replace(
+TIPS = replace(
     normalised(FAMILY, UNIT),
     family="TIPS",
     supervision="image-text pairs, captions, self-distillation",
@@ -267,43 +251,4 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         family="TIPS",
         normalisation=UNIT,
     ),
-)
-ENTRIES: tuple[BackboneSpec, ...] = (
-    entry(_CLIP, "clip-b32", "openai/clip-vit-base-patch32", BASE, 32, 87_456_000),
-    entry(_CLIP, "clip-b16", "openai/clip-vit-base-patch16", BASE, 16, 85_799_424),
-    entry(_CLIP, "clip-l14", "openai/clip-vit-large-patch14", LARGE, 14, 303_179_776),
-    entry(_OPENCLIP, "openclip-b32", "laion/CLIP-ViT-B-32-laion2B-s34B-b79K", BASE, 32, 87_456_000),
-    entry(_OPENCLIP, "openclip-b16", "laion/CLIP-ViT-B-16-laion2B-s34B-b88K", BASE, 16, 85_799_424),
-    entry(_INCEPTION, "openclip-l14", "laion/CLIP-ViT-L-14-laion2B-s32B-b82K", LARGE, 14, 303_179_776),
-    entry(_OPENCLIP, "openclip-h14", "laion/CLIP-ViT-H-14-laion2B-s32B-b79K", HUGE, 14, 630_766_080),
-    entry(_METACLIP, "metaclip-b32", "facebook/metaclip-b32-fullcc2.5b", BASE, 32, 87_456_000),
-    entry(_METACLIP, "metaclip-b16", "facebook/metaclip-b16-fullcc2.5b", BASE, 16, 85_799_424),
-    entry(_METACLIP, "metaclip-l14", "facebook/metaclip-l14-fullcc2.5b", LARGE, 14, 303_179_776),
-    entry(_METACLIP, "metaclip-h14", "facebook/metaclip-h14-fullcc2.5b", HUGE, 14, 630_766_080),
-    entry(_METACLIP2, "metaclip2-h14", "facebook/metaclip-2-worldwide-huge-quickgelu", HUGE, 14, 630_766_080),
-    entry(_SIGLIP, "siglip-b16", "google/siglip-base-patch16-224", BASE, 16, 85_797_120),
-    entry(_AT_256, "siglip-l16", "google/siglip-large-patch16-256", LARGE, 16, 303_361_024),
-    entry(_SIGLIP, "siglip-so400m14", "google/siglip-so400m-patch14-224", SO400M, 14, 412_442_352),
-    entry(_SIGLIP2_AT_256, "siglip2-b32", "google/siglip2-base-patch32-256", BASE, 32, 87_465_216),
-    entry(_SIGLIP2, "siglip2-b16", "google/siglip2-base-patch16-224", BASE, 16, 85_797_120),
-    entry(_SIGLIP2_AT_256, "siglip2-l16", "google/siglip2-large-patch16-256", LARGE, 16, 303_361_024),
-    entry(_SIGLIP2, "siglip2-so400m14", "google/siglip2-so400m-patch14-224", SO400M, 14, 412_442_352),
-    entry(_AIMV2, "aimv2-l14", "apple/aimv2-large-patch14-224", _AIMV2_L, 14, 309_197_824),
-    entry(_AIMV2, "aimv2-h14", "apple/aimv2-huge-patch14-224", _AIMV2_H, 14, 680_851_968),
-    entry(_CORE, "pe-core-t16", "PE-Core-T16-384", _PE_T, 16, 5_597_568),
-    entry(_CORE, "pe-core-s16", "PE-Core-S16-384", SMALL, 16, 21_811_968),
-    entry(_CORE, "pe-core-b16", "PE-Core-B16-224", BASE, 16, 85_799_424),
-    entry(_CORE, "pe-core-l14", "PE-Core-L14-336", LARGE, 14, 303_507_456),
-    entry(_CORE_G, "pe-core-g14", "PE-Core-G14-448", _PE_G, 14, 1_851_736_576),
-    entry(_LANG, "pe-lang-l14", "PE-Lang-L14-448", replace(LARGE, blocks=(23,)), 14, 291_415_040),
-    entry(_LANG_G, "pe-lang-g14", "PE-Lang-G14-448", replace(_PE_G, blocks=(47,)), 14, 1_740_922_624),
-    entry(_SPATIAL, "pe-spatial-t16", "PE-Spatial-T16-512", _PE_T, 16, 5_683_200),
-    entry(_SPATIAL, "pe-spatial-s16", "PE-Spatial-S16-512", SMALL, 16, 21_983_232),
-    entry(_SPATIAL, "pe-spatial-b16", "PE-Spatial-B16-512", BASE, 16, 86_433_792),
-    entry(_SPATIAL, "pe-spatial-l14", "PE-Spatial-L14-448", LARGE, 14, 303_964_160),
-    entry(_SPATIAL_G, "pe-spatial-g14", "PE-Spatial-G14-448", _PE_G, 14, 1_851_887_104),
-    entry(_TIPS, "tipsv2-b14", "google/tipsv2-b14", BASE, 14, 86_316_288),
-    entry(_TIPS, "tipsv2-l14", "google/tipsv2-l14", LARGE, 14, 304_016_384),
-    entry(_TIPS, "tipsv2-so14", "google/tipsv2-so400m14", SO400M, 14, 413_393_904),
-    entry(_TIPS, "tipsv2-g14", "google/tipsv2-g14", GIANT, 14, 1_135_952_384),
 )

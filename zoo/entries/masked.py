@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from layerboard.zoo.entries.architecture import Architecture, AuthorsNames, Sublayers, affine
 from layerboard.zoo.entries.distilled import DINO, DINOV2_PARTS
-from layerboard.zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, WIDTHS_T, NetworkSize, entry
+from layerboard.zoo.entries.family import CENTRED, FAMILY
 from layerboard.zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES
-from layerboard.zoo.spec import HALF, BackboneSpec, Retraining, seen
+from layerboard.zoo.spec import HALF, seen
 
 # MAE: masked autoencoders on ImageNet-1k; the encoder only, no token masked.
-_MAE = replace(
+MAE = replace(
     DINO,
     family="MAE",
     licence="CC-BY-NC-4.0 (copy on the Hub: Apache-2.0)",
@@ -24,7 +24,7 @@ _MAE = replace(
 # BEiT: visual tokens, pre-trained on ImageNet-22k without labels (``pt22k``). One more entry has seen labels
 # since: fine-tuned on ImageNet-22k, then on ImageNet-1k. It averages patch tokens before its last norm, so it
 # has no norm over all tokens.
-_BEIT = replace(
+BEIT = replace(
     CENTRED,
     family="BEiT",
     supervision="images of ImageNet-22k",
@@ -37,8 +37,8 @@ _BEIT = replace(
     model_types=("beit",),
     trained_size=224,
 )
-_BEIT_TUNED = replace(
-    _BEIT,
+BEIT_TUNED = replace(
+    BEIT,
     supervision="images, then labels of ImageNet-22k and ImageNet-1k",
     recipe="ImageNet-22k for 150 epochs, its labels for 90, then those of ImageNet-1k, at 224 px "
     "(beit/README.md of its code)",
@@ -83,8 +83,8 @@ BEIT_NAMES = replace(
 # conversion script in transformers has it. Images of data2vec and I-JEPA are normalised as in the authors'
 # own training, with ImageNet's mean and std (data2vec trains with ``--imagenet_default_mean_and_std``); the
 # preprocessors of the repositories have 0.5.
-_DATA2VEC = replace(
-    _MAE,
+DATA2VEC = replace(
+    MAE,
     family="data2vec",
     licence="Apache-2.0 (authors' repository: MIT)",
     paper="Baevski et al., data2vec: A General Framework for Self-supervised Learning in Speech, Vision and "
@@ -94,8 +94,8 @@ _DATA2VEC = replace(
     model_types=("data2vec-vision",),
     trained_size=None,
 )
-_IJEPA = replace(
-    _DATA2VEC,
+IJEPA = replace(
+    DATA2VEC,
     family="I-JEPA",
     licence="CC-BY-NC-4.0",
     paper="Assran et al., Self-Supervised Learning from Images with a Joint-Embedding Predictive "
@@ -106,20 +106,19 @@ _IJEPA = replace(
     network="average",  # the target encoder
     prefix_tokens=0,
 )
-_IJEPA22K = replace(
-    _IJEPA,
+IJEPA22K = replace(
+    IJEPA,
     supervision="images of ImageNet-22k",
     data="ImageNet-22k",
     seen=seen.IMAGENET_21K,
     recipe="66 epochs at 224 px (README of its code)",
 )
-_IJEPA22K_G = replace(_IJEPA22K, recipe="44 epochs at 224 px (README of its code)")
-_IJEPA_G = NetworkSize((40,), (1408,), 16, mlp=6144)
+IJEPA22K_G = replace(IJEPA22K, recipe="44 epochs at 224 px (README of its code)")
 
 # CAPI: predicts clusters of the teacher's patches. No class token: sixteen registers, which are placed along
 # the edge of the image, precede the patches. Positions are rotary and go from 0 to 1 at any size. The last
 # norm has no weights. The decoder, with which the authors pool, is left out.
-_CAPI = replace(
+CAPI = replace(
     FAMILY,
     family="CAPI",
     supervision="images alone",
@@ -136,9 +135,9 @@ _CAPI = replace(
     prefix_tokens=16,
     has_cls=False,
 )
-_CAPI_22K = replace(_CAPI, data="ImageNet-22k", seen=seen.IMAGENET_21K)
-_CAPI_LVD = replace(_CAPI, data="LVD-142M", seen=seen.LVD_142M)
-_CAPI_PLACES = replace(_CAPI, data="Places205", seen=seen.PLACES)
+CAPI_22K = replace(CAPI, data="ImageNet-22k", seen=seen.IMAGENET_21K)
+CAPI_LVD = replace(CAPI, data="LVD-142M", seen=seen.LVD_142M)
+CAPI_PLACES = replace(CAPI, data="Places205", seen=seen.PLACES)
 CAPI_NAMES = AuthorsNames(
     layout="CAPI",
     fixed={
@@ -173,8 +172,8 @@ CAPI_NAMES = AuthorsNames(
 # The authors' code takes 224 px only. At other sizes positions are resized bicubically, as transformers does
 # it; Bolya et al., Window Attention is Bugged, ICLR 2024, arXiv:2311.05613, found that this hurts, since the
 # table repeats from unit to unit. Attention heads are those of the last stage.
-_HIERA = replace(
-    _MAE,
+HIERA = replace(
+    MAE,
     family="Hiera",
     licence="CC-BY-NC-4.0",  # LICENSE.models of the authors; their code alone is Apache-2.0
     paper="Ryali et al., Hiera: A Hierarchical Vision Transformer without the Bells-and-Whistles, ICML 2023, "
@@ -187,23 +186,17 @@ _HIERA = replace(
     repository="facebook/hiera-{0}-hf",
     trained_size=None,
 )
-_HIERA_FT = replace(
-    _HIERA,
+HIERA_FT = replace(
+    HIERA,
     supervision="images, then labels of ImageNet-1k",
     seen=seen.IMAGENET_1K_LABELS,
     recipe="masked as without -ft1k, then fine-tuned at 224 px (README of its code)",
 )
-_HIERA_T = NetworkSize((1, 2, 7, 2), WIDTHS_T, 8)
-_HIERA_S = NetworkSize((1, 2, 11, 2), WIDTHS_T, 8)
-_HIERA_B = NetworkSize((2, 3, 16, 3), WIDTHS_T, 8)
-_HIERA_PLUS = NetworkSize((2, 3, 16, 3), (112, 224, 448, 896), 16)
-_HIERA_L = NetworkSize((2, 6, 36, 4), (144, 288, 576, 1152), 16)
-_HIERA_H = NetworkSize((2, 6, 36, 4), (256, 512, 1024, 2048), 32)
 
 # Pixio: masked autoencoders with a deeper decoder and larger masks, on images of the web. Eight class tokens
 # precede the patches: the first is read, where the authors take the mean of all. B, L, H and 1B are distilled
 # from 5B. All repositories are gated; their authors' numbers of weights are those here.
-_PIXIO = replace(
+PIXIO = replace(
     FAMILY,
     family="Pixio",
     supervision="images alone",
@@ -220,13 +213,11 @@ _PIXIO = replace(
     input_size=256,
     trained_size=256,
 )
-_PIXIO_1B = NetworkSize((48,), (1536,), 24)
-_PIXIO_5B = NetworkSize((48,), (3072,), 32)
 
 # V-JEPA 2: joint-embedding prediction on videos; an image is shown as two equal frames, one patch deep.
 # Positions are rotary, so that any size works; evaluated at the 256 px (or 384 px) of the training. There is
 # no class token. Queries and keys are rotated inside the attention, so that nothing inside blocks is shown.
-_VJEPA_L = replace(
+VJEPA_L = replace(
     FAMILY,
     family="V-JEPA",
     supervision="videos and images alone",
@@ -243,15 +234,11 @@ _VJEPA_L = replace(
     input_size=256,
     trained_size=256,
 )
-_VJEPA = replace(_VJEPA_L, licence="Apache-2.0")
-_VJEPA_H = replace(_VJEPA, licence="Apache-2.0 (two other sources: MIT)")
-_VJEPA_384 = replace(
-    _VJEPA,
-    input_size=384,
-    trained_size=384,
-    recipe="at 384 px, options in configs/train (README of its code)",
+VJEPA = replace(VJEPA_L, licence="Apache-2.0")
+VJEPA_H = replace(VJEPA, licence="Apache-2.0 (two other sources: MIT)")
+VJEPA_384 = replace(
+    VJEPA, input_size=384, trained_size=384, recipe="at 384 px, options in configs/train (README of its code)"
 )
-_VJEPA_G = NetworkSize((40,), (1408,), 22, mlp=6144)
 
 ARCHITECTURES: tuple[Architecture, ...] = (
     # The encoder as a plain ViT: ViTMAEModel itself shuffles the patches at every call.
@@ -309,48 +296,4 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         unused=(r"^predictor\.",),
         family="V-JEPA",
     ),
-)
-ENTRIES: tuple[BackboneSpec, ...] = (
-    entry(_MAE, "mae-b16", "facebook/vit-mae-base", BASE, 16, 85_798_656),
-    entry(_MAE, "mae-l16", "facebook/vit-mae-large", LARGE, 16, 303_301_632),
-    entry(_MAE, "mae-h14", "facebook/vit-mae-huge", HUGE, 14, 630_764_800),
-    entry(_BEIT, "beit-b16", "microsoft/beit-base-patch16-224-pt22k", BASE, 16, 85_666_128),
-    entry(_BEIT, "beit-l16", "microsoft/beit-large-patch16-224-pt22k", LARGE, 16, 303_137_216),
-    replace(
-        entry(_BEIT_TUNED, "beit-b16-ft22k-ft1k", "microsoft/beit-base-patch16-224", BASE, 16, 85_760_448),
-        retrained=Retraining("beit-b16", "fine-tuned on labels of ImageNet-22k, then ImageNet-1k"),
-    ),
-    entry(_DATA2VEC, "data2vec-b16", "facebook/data2vec-vision-base", BASE, 16, 85_665_360),
-    entry(_DATA2VEC, "data2vec-l16", "facebook/data2vec-vision-large", LARGE, 16, 303_136_192),
-    entry(_IJEPA, "ijepa-h14", "facebook/ijepa_vith14_1k", HUGE, 14, 630_762_240),
-    entry(_IJEPA22K, "ijepa-h14-22k", "facebook/ijepa_vith14_22k", HUGE, 14, 630_762_240),
-    entry(_IJEPA22K_G, "ijepa-g16-22k", "facebook/ijepa_vitg16_22k", _IJEPA_G, 16, 1_011_368_576),
-    entry(_CAPI, "capi-l14-in1k", "capi_vitl14_in1k.pth", LARGE, 14, 302_658_560),
-    entry(_CAPI_22K, "capi-l14-in22k", "capi_vitl14_i22k.pth", LARGE, 14, 302_658_560),
-    entry(_CAPI_LVD, "capi-l14-lvd142m", "capi_vitl14_lvd.pth", LARGE, 14, 302_658_560),
-    entry(_CAPI_PLACES, "capi-l14-places205", "capi_vitl14_p205.pth", LARGE, 14, 302_658_560),
-    entry(_HIERA, "hiera-t", "tiny-224", _HIERA_T, 4, 27_139_680),
-    entry(_HIERA, "hiera-s", "small-224", _HIERA_S, 4, 34_237_536),
-    entry(_HIERA, "hiera-b", "base-224", _HIERA_B, 4, 50_754_432),
-    entry(_HIERA, "hiera-bplus", "base-plus-224", _HIERA_PLUS, 4, 68_997_824),
-    entry(_HIERA, "hiera-l", "large-224", _HIERA_L, 4, 212_584_608),
-    entry(_HIERA, "hiera-h", "huge-224", _HIERA_H, 4, 670_726_656),
-    *(
-        replace(each, retrained=Retraining(each.name.removesuffix("-ft1k"), "fine-tuned on ImageNet-1k"))
-        for each in (
-            entry(_HIERA_FT, "hiera-t-ft1k", "tiny-224-in1k", _HIERA_T, 4, 27_139_680),
-            entry(_HIERA_FT, "hiera-b-ft1k", "base-224-in1k", _HIERA_B, 4, 50_754_432),
-            entry(_HIERA_FT, "hiera-bplus-ft1k", "base-plus-224-in1k", _HIERA_PLUS, 4, 68_997_824),
-            entry(_HIERA_FT, "hiera-l-ft1k", "large-224-in1k", _HIERA_L, 4, 212_584_608),
-        )
-    ),
-    entry(_PIXIO, "pixio-b16", "facebook/pixio-vitb16", BASE, 16, 85_855_488),
-    entry(_PIXIO, "pixio-l16", "facebook/pixio-vitl16", LARGE, 16, 303_377_408),
-    entry(_PIXIO, "pixio-h16", "facebook/pixio-vith16", HUGE, 16, 631_013_120),
-    entry(_PIXIO, "pixio-1b16", "facebook/pixio-vit1b16", _PIXIO_1B, 16, 1_361_515_008),
-    entry(_PIXIO, "pixio-5b16", "facebook/pixio-vit5b16", _PIXIO_5B, 16, 5_440_939_008),
-    entry(_VJEPA_L, "vjepa2-l16", "facebook/vjepa2-vitl-fpc64-256", LARGE, 16, 303_885_312),
-    entry(_VJEPA_H, "vjepa2-h16", "facebook/vjepa2-vith-fpc64-256", HUGE, 16, 631_648_000),
-    entry(_VJEPA, "vjepa2-g16", "facebook/vjepa2-vitg-fpc64-256", _VJEPA_G, 16, 1_012_173_952),
-    entry(_VJEPA_384, "vjepa2-g16-384", "facebook/vjepa2-vitg-fpc64-384", _VJEPA_G, 16, 1_012_173_952),
 )

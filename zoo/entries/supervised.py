@@ -10,20 +10,7 @@ from layerboard.zoo.entries.architecture import (
     affine,
     split_affine,
 )
-from layerboard.zoo.entries.family import (
-    BASE,
-    CENTRED,
-    FAMILY,
-    HUGE,
-    LARGE,
-    SMALL,
-    WIDTHS_B,
-    WIDTHS_L,
-    WIDTHS_T,
-    NetworkSize,
-    entry,
-    normalised,
-)
+from layerboard.zoo.entries.family import CENTRED, FAMILY, normalised
 from layerboard.zoo.spec import HALF, BackboneSpec
 from layerboard.zoo.spec.origin import ORIGINAL
 from layerboard.zoo.spec.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
@@ -54,7 +41,7 @@ VIT_NAMES = AuthorsNames(
 # FS: trained with labels of ImageNet-21k first, and DeiT with those of ImageNet-1k alone. DeiT's licence is
 # that of its repository. Its B/16 with a distillation token has two prefix tokens, the class token first.
 _LABELLED = replace(FAMILY, supervision="labels of ImageNet-1k", data="ImageNet-1k", seen=IMAGENET_1K_LABELS)
-_FS = replace(
+FS = replace(
     CENTRED,
     family="FS",
     supervision="labels of ImageNet-21k, then ImageNet-1k",
@@ -69,7 +56,7 @@ _FS = replace(
     repository="timm/vit_{0}_224.augreg_in21k_ft_in1k",
     trained_size=224,
 )
-_DEIT = replace(
+DEIT = replace(
     _LABELLED,
     family="FS",
     repository="facebook/deit-{0}-patch16-224",
@@ -81,7 +68,7 @@ _DEIT = replace(
 )
 # ViT as its authors published it, before and after training on ImageNet-1k at 224 px. Their code resizes
 # positions by scipy.ndimage.zoom of order 1: ``--interpolation google``.
-_VIT = replace(
+VIT_FAMILY = replace(
     CENTRED,
     family="FS",
     supervision="labels of ImageNet-21k",
@@ -94,9 +81,9 @@ _VIT = replace(
     interpolation="google",
     trained_size=224,
 )
-_VIT_1K = replace(_VIT, supervision=_FS.supervision, data=_FS.data, repository="google/vit-{0}-224")
-_DISTILLED = replace(
-    _DEIT,
+VIT_1K = replace(VIT_FAMILY, supervision=FS.supervision, data=FS.data, repository="google/vit-{0}-224")
+DEIT_DISTILLED = replace(
+    DEIT,
     supervision="labels of ImageNet-1k, and a ConvNet teacher's",
     recipe="300 epochs at 224 px, with the labels of a RegNetY-160 (README_deit.md of its code)",
     model_types=("deit",),
@@ -119,28 +106,25 @@ RESNET = replace(
     family="ResNet",
     paper="He et al., Deep Residual Learning for Image Recognition, CVPR 2016, arXiv:1512.03385",
 )
-_STRIKES_BACK = replace(
+STRIKES_BACK = replace(
     RESNET,
     paper=f"{RESNET.paper}; trained as in Wightman et al., ResNet strikes back, 2021, arXiv:2110.00476",
     recipe="timm's resnet50_a1_0-14fe96d1: recipe A1, 600 epochs, binary cross-entropy, mixup (what timm "
     "loaded in early 2022; that the converter ran with it is inferred from dates)",
     code="huggingface/pytorch-image-models",
 )
-_STRIKES_BACK_101, _STRIKES_BACK_152 = (
-    replace(_STRIKES_BACK, recipe=_STRIKES_BACK.recipe.replace("resnet50_a1_0-14fe96d1: recipe A1", made))
+STRIKES_BACK_101, STRIKES_BACK_152 = (
+    replace(STRIKES_BACK, recipe=STRIKES_BACK.recipe.replace("resnet50_a1_0-14fe96d1: recipe A1", made))
     for made in ("resnet101_a1h-36d3f2aa: A1H", "resnet152_a1h-dc400468: A1H")
 )
-_TORCHVISION = replace(
+TORCHVISION = replace(
     RESNET,
     licence="BSD-3-Clause",
     recipe="torchvision's IMAGENET1K_V1: 90 epochs at 224 px (references/classification of its code)",
     code="pytorch/vision",
     original="https://download.pytorch.org/models/{0}.pth",
 )
-RESNET_50 = NetworkSize((3, 4, 6, 3), (256, 512, 1024, 2048))
-_RESNET_101 = replace(RESNET_50, blocks=(3, 4, 23, 3))
-_RESNET_152 = replace(RESNET_50, blocks=(3, 8, 36, 3))
-_BIT = replace(
+BIT = replace(
     normalised(RESNET, HALF),
     supervision="labels of ImageNet-21k, then ImageNet-1k",
     data="ImageNet-21k, ImageNet-1k",
@@ -165,7 +149,7 @@ _RESNET_NETWORK = Architecture(
 
 # ConvNeXt, trained with labels, and ConvNeXt V2, pre-trained by masking (FCMAE), then with labels. Their last
 # norm is applied after the average over the image, so there is none over all cells.
-_CONVNEXT = replace(
+CONVNEXT_FAMILY = replace(
     RESNET,
     family="ConvNeXt",
     licence="Apache-2.0 (authors' repository: MIT)",
@@ -175,8 +159,8 @@ _CONVNEXT = replace(
     model_types=("convnext",),
     stem_width=None,
 )
-_CONVNEXT2 = replace(
-    _CONVNEXT,
+CONVNEXT2 = replace(
+    CONVNEXT_FAMILY,
     supervision="images, then labels of ImageNet-1k",
     model_types=("convnextv2",),
     licence="CC-BY-NC-4.0 (copy on the Hub: Apache-2.0)",
@@ -185,17 +169,13 @@ _CONVNEXT2 = replace(
     recipe="masked, then fine-tuned at 224 px, averaged weights (README of its code)",
     code="facebookresearch/ConvNeXt-V2",
 )
-NEXT_T = NetworkSize((3, 3, 9, 3), WIDTHS_T)
-NEXT_S = NetworkSize((3, 3, 27, 3), WIDTHS_T)
-NEXT_B = NetworkSize((3, 3, 27, 3), WIDTHS_B)
-NEXT_L = NetworkSize((3, 3, 27, 3), WIDTHS_L)
 CONVNEXT = replace(_RESNET_NETWORK, model_type="convnext", parts=Residual(None, "drop_path"), family="other")
 
 # Swin and Swin V2: transformers with shifted windows and grids that get coarser. Any image works whose sides
 # are multiples of 32 px: a grid that is no multiple of the window is padded. Windows are 7 cells a side for
 # Swin at 224 px, and 8 for Swin V2 at 256 px, so that at those sizes nothing is padded and the last stage is
 # one window. Attention heads are those of the last stage; each has 32 channels in every stage.
-_SWIN = replace(
+SWIN = replace(
     _LABELLED,
     family="Swin",
     paper="Liu et al., Swin Transformer: Hierarchical Vision Transformer using Shifted Windows, ICCV 2021, "
@@ -208,17 +188,14 @@ _SWIN = replace(
     repository="microsoft/{0}",
     trained_size=224,
 )
-_SWIN2 = replace(
-    _SWIN,
+SWIN2 = replace(
+    SWIN,
     paper="Liu et al., Swin Transformer V2: Scaling Up Capacity and Resolution, CVPR 2022, arXiv:2111.09883",
     recipe="labels of ImageNet-1k at 256 px (MODELHUB.md of its code)",
     model_types=("swinv2",),
     input_size=256,
     trained_size=256,
 )
-_SWIN_T = NetworkSize((2, 2, 6, 2), WIDTHS_T, 24)
-_SWIN_S = NetworkSize((2, 2, 18, 2), WIDTHS_T, 24)
-_SWIN_B = NetworkSize((2, 2, 18, 2), WIDTHS_B, 32)
 HIERARCHY = Architecture(
     model_type="swin", blocks="encoder.layers.*.blocks", final_norm="layernorm", prefix_tokens=0
 )
@@ -239,41 +216,4 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
     CONVNEXT,
     replace(CONVNEXT, model_type="convnextv2"),
-)
-ENTRIES: tuple[BackboneSpec, ...] = (
-    entry(_FS, "fs-s32", "small_patch32", SMALL, 32, 22_493_952),
-    entry(_FS, "fs-s16", "small_patch16", SMALL, 16, 21_665_664),
-    entry(_FS, "fs-b32", "base_patch32", BASE, 32, 87_455_232),
-    entry(_FS, "fs-b16", "base_patch16", BASE, 16, 85_798_656),
-    entry(_FS, "fs-b8", "base_patch8", BASE, 8, 85_807_872),
-    entry(_FS, "fs-l16", "large_patch16", LARGE, 16, 303_301_632),
-    entry(_VIT, "vit-b32-in21k", "base-patch32", BASE, 32, 87_455_232),
-    entry(_VIT, "vit-b16-in21k", "base-patch16", BASE, 16, 85_798_656),
-    entry(_VIT, "vit-l16-in21k", "large-patch16", LARGE, 16, 303_301_632),
-    entry(_VIT, "vit-h14-in21k", "huge-patch14", HUGE, 14, 630_764_800),
-    entry(_VIT_1K, "vit-b16", "base-patch16", BASE, 16, 85_798_656),
-    entry(_VIT_1K, "vit-l16", "large-patch16", LARGE, 16, 303_301_632),
-    entry(_DEIT, "deit-s16", "small", SMALL, 16, 21_665_664),
-    entry(_DEIT, "deit-b16", "base", BASE, 16, 85_798_656),
-    entry(_DISTILLED, "deit-b16-distilled", "base-distilled", BASE, 16, 85_800_192),
-    entry(_STRIKES_BACK, "resnet50", "microsoft/resnet-50", RESNET_50, 4, 23_508_032),
-    entry(_STRIKES_BACK_101, "resnet101", "microsoft/resnet-101", _RESNET_101, 4, 42_500_160),
-    entry(_STRIKES_BACK_152, "resnet152", "microsoft/resnet-152", _RESNET_152, 4, 58_143_808),
-    entry(_TORCHVISION, "resnet50-tv", "resnet50-0676ba61", RESNET_50, 4, 23_508_032),
-    entry(_TORCHVISION, "resnet101-tv", "resnet101-63fe2227", _RESNET_101, 4, 42_500_160),
-    entry(_TORCHVISION, "resnet152-tv", "resnet152-394f9c45", _RESNET_152, 4, 58_143_808),
-    entry(_BIT, "bit-50", "google/bit-50", RESNET_50, 4, 23_500_352),
-    entry(_CONVNEXT, "convnext-t", "facebook/convnext-tiny-224", NEXT_T, 4, 27_820_128),
-    entry(_CONVNEXT, "convnext-s", "facebook/convnext-small-224", NEXT_S, 4, 49_454_688),
-    entry(_CONVNEXT, "convnext-b", "facebook/convnext-base-224", NEXT_B, 4, 87_566_464),
-    entry(_CONVNEXT, "convnext-l", "facebook/convnext-large-224", NEXT_L, 4, 196_230_336),
-    entry(_CONVNEXT2, "convnextv2-t", "facebook/convnextv2-tiny-1k-224", NEXT_T, 4, 27_866_496),
-    entry(_CONVNEXT2, "convnextv2-b", "facebook/convnextv2-base-1k-224", NEXT_B, 4, 87_692_800),
-    entry(_CONVNEXT2, "convnextv2-l", "facebook/convnextv2-large-1k-224", NEXT_L, 4, 196_419_840),
-    entry(_SWIN, "swin-t", "swin-tiny-patch4-window7-224", _SWIN_T, 4, 27_519_354),
-    entry(_SWIN, "swin-s", "swin-small-patch4-window7-224", _SWIN_S, 4, 48_837_258),
-    entry(_SWIN, "swin-b", "swin-base-patch4-window7-224", _SWIN_B, 4, 86_743_224),
-    entry(_SWIN2, "swinv2-t", "swinv2-tiny-patch4-window8-256", _SWIN_T, 4, 27_578_154),
-    entry(_SWIN2, "swinv2-s", "swinv2-small-patch4-window8-256", _SWIN_S, 4, 48_959_418),
-    entry(_SWIN2, "swinv2-b", "swinv2-base-patch4-window8-256", _SWIN_B, 4, 86_893_816),
 )

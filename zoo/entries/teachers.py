@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from layerboard.zoo.entries.architecture import Architecture
 from layerboard.zoo.entries.distilled import DINOV2
-from layerboard.zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, entry, normalised
+from layerboard.zoo.entries.family import CENTRED, FAMILY, normalised
 from layerboard.zoo.spec import UNIT, BackboneSpec, Stage
 from layerboard.zoo.spec.origin import FLOOR
 from layerboard.zoo.spec.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
@@ -15,7 +15,7 @@ from layerboard.zoo.spec.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
 # follows the last block. The authors' ``config.json`` is read as it is, also that of other RADIO repositories
 # (``--backbones nvidia/...``); their code is not run. Evaluated at 224 px here; the authors recommend 512 px.
 # Teachers of v3: DFN CLIP, SigLIP 2, DINOv2 and SAM; of v4: SigLIP 2, DINOv3 and SAM 3.
-_RADIO = replace(
+RADIO = replace(
     normalised(FAMILY, UNIT),  # the network itself normalises, by the numbers in its file
     family="RADIO",
     supervision="images, by teachers of images, texts and masks",
@@ -31,8 +31,8 @@ _RADIO = replace(
     prefix_tokens=8,
     has_final=False,
 )
-_RADIO_V4 = replace(
-    _RADIO,
+RADIO_V4 = replace(
+    RADIO,
     seen=taught_by_dino("Siméoni et al., DINOv3, arXiv:2508.10104, section 3.1"),
     paper="Ranzinger et al., C-RADIOv4, 2026, arXiv:2601.17237",
     recipe="from SigLIP 2, DINOv3 and SAM 3; the authors recommend 512 px, evaluated at 224 px here (README "
@@ -45,7 +45,7 @@ _RADIO_V4 = replace(
 # authors' code does. It has no rule for the absolute ones at other sizes, where they are resized here.
 # Evaluated at the 1024 px of the training; ``--input-size`` takes others. No layer is read behind the last
 # block, where convolutions follow (the neck).
-_SAM = replace(
+SAM = replace(
     FAMILY,
     family="SAM",
     supervision="images, then masks of SA-1B",
@@ -81,13 +81,6 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         unused=(r"^(prompt_encoder|mask_decoder|shared_image_embedding)\.",),
         family="SAM",
     ),
-)
-ENTRIES: tuple[BackboneSpec, ...] = (
-    entry(_RADIO, "c-radio-v3-h16", "nvidia/C-RADIOv3-H", HUGE, 16, 651_724_800),
-    entry(_RADIO_V4, "c-radio-v4-h16", "nvidia/C-RADIOv4-H", HUGE, 16, 651_727_360),
-    entry(_SAM, "sam-b16", "facebook/sam-vit-base", BASE, 16, 89_670_912),
-    entry(_SAM, "sam-l16", "facebook/sam-vit-large", LARGE, 16, 308_278_272),
-    entry(_SAM, "sam-h16", "facebook/sam-vit-huge", HUGE, 16, 637_026_048),
 )
 
 
