@@ -1,7 +1,7 @@
 """Predictions of images by models that were fitted without their fold, and how these depend on each image."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,13 +19,10 @@ EMPTY = 1e-12  # squared singular values below this share of the largest are 0
 
 
 class Fit(NamedTuple):
-    """The ridge regressions of one fold, without what is as large as the features."""
+    """The ridge regressions of one fold."""
 
     held: Mask  # whether an image is predicted, [images]
-    mean: Tensor
-    deviation: Tensor
-    basis: Tensor
-    gains: Tensor
+    ridge: Ridge  # without what it has of each row
     shrunk: Tensor  # `Ridge.shrinkage` of each target, [r targets]
     lost: Tensor  # `Ridge.lost` of the other images, [images targets]
 
@@ -64,9 +61,8 @@ class RidgePredictions:
             predicted[fold == number] = ridge.predict(rows[held], chosen).cpu().numpy()
             shrunk = torch.stack([ridge.shrinkage(penalty) for penalty in chosen], dim=1)
             lost = ridge.lost(chosen, units[~held])
-            fits.append(
-                Fit(fold == number, ridge.mean, ridge.deviation, ridge.basis, ridge.gains, shrunk, lost)
-            )
+            nothing = ridge.left.new_empty(0)  # a slice would keep what is as large as the features
+            fits.append(Fit(fold == number, replace(ridge, left=nothing, targets=nothing), shrunk, lost))
         return cls(predicted, unit, rows, fits)
 
     def changes(self) -> Floats:
@@ -91,10 +87,10 @@ class RidgePredictions:
 
     def _coordinates(self, fit: Fit) -> tuple[Tensor, Tensor]:
         """Coordinates of the images that are predicted and, as `Ridge.left`, of the others: [images r]."""
-        every = ((self.rows.double() - fit.mean) / fit.deviation) @ fit.basis
-        there = fit.gains > EMPTY * fit.gains.max()
+        every, gains = fit.ridge.coordinates(self.rows), fit.ridge.gains
+        there = gains > EMPTY * gains.max()
         held = torch.from_numpy(fit.held).to(every.device)
-        return every[held], torch.where(there, every[~held] / torch.where(there, fit.gains, 1), 0)
+        return every[held], torch.where(there, every[~held] / torch.where(there, gains, 1), 0)
 
 
 @dataclass(frozen=True, eq=False)

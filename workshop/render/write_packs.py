@@ -51,7 +51,7 @@ def write_dataset(
         "coverage": coverage,
         "files": sum(map(len, shards.values())),
         "bytes": sum(row.size for rows in shards.values() for row in rows),
-        "digest": rows_digest(map(read_shard, files.values())),
+        "digest": rows_digest(pa.concat_tables(map(read_shard, files.values()))),
         "shards": [
             {
                 "name": file.relative_to(target).as_posix(),

@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyarrow import compute
 
 from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_distinct, require_no
-from layerboard.tasks.datasets.packs.shards import one_column
 from layerboard.zoo.reading import require_regular
 
 _TOTAL = re.compile(r"-of-(\d+)\.parquet$")
@@ -86,7 +85,8 @@ def open_hub_tables(folder: Path, name: str) -> tuple[dict[str, int], Any, Any]:
     ordered = [tables[split] for split in known.splits]
     # fingerprints are those of the stored content
     stamps = (f"{table._fingerprint}|{row}" for table in ordered for row in range(table.num_rows))
-    contents = one_column((_stored(known, table, "bytes") for table in ordered), pa.binary())
+    chunks = [chunk for table in ordered for chunk in _stored(known, table, "bytes").chunks]
+    contents = pa.chunked_array(chunks, type=pa.binary())
     return files, contents, pa.array(stamps, pa.string())
 
 

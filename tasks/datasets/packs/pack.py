@@ -23,7 +23,7 @@ from layerboard.tasks.datasets.packs.manifest import (
     PackedShard,
     read_pack_manifest,
 )
-from layerboard.tasks.datasets.packs.shards import Shard, content_digest, one_column, read_shard, rows_digest
+from layerboard.tasks.datasets.packs.shards import ROWS, content_digest, read_shard, rows_digest
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.online import hub_within_limits
 
@@ -83,12 +83,14 @@ class Pack:
         return row
 
 
-def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
-    shards = [read_shard(_whole(folder, packed)) for packed in dataset.shards]
-    digest, stated = rows_digest(shards), f"the files of {name} in {folder} to have the digest"
+def _rows(folder: Path, name: str, dataset: PackedDataset) -> Any:  # noqa: ANN401  # a table of pyarrow
+    """The rows of all shards of a dataset; raises InputError unless they are what its manifest says."""
+    shards = (read_shard(_whole(folder, packed)) for packed in dataset.shards)
+    rows = pa.concat_tables([ROWS.empty_table(), *shards])  # there may be no shard
+    digest, stated = rows_digest(rows), f"the files of {name} in {folder} to have the digest"
     remedy = f"{MANIFEST} or a shard is damaged, or they are of two packs: fetch both again"
     require(digest == dataset.digest, f"{stated} {dataset.digest}", digest, remedy)
-    return shards
+    return rows
 
 
 def _whole(folder: Path, packed: PackedShard) -> Path:
@@ -130,11 +132,9 @@ def open_pack(name: str) -> Pack:
     folder, datasets = location.folder, location.manifest
     if not datasets:
         return Pack(*open_hub_tables(folder, name), digests=False)
-    shards = [shard for dataset, packed in datasets.items() for shard in _shards(folder, dataset, packed)]
-    contents = one_column((shard.contents for shard in shards), pa.binary())
-    digests = one_column((shard.digests for shard in shards), pa.string())
-    files = {path: row for row, path in enumerate(path for shard in shards for path in shard.paths)}
-    return Pack(files, contents, digests, digests=True)
+    rows = pa.concat_tables([_rows(folder, *dataset) for dataset in datasets.items()])
+    files = {path: row for row, path in enumerate(rows["path"].to_pylist())}
+    return Pack(files, rows["bytes"], rows["digest"], digests=True)
 
 
 def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:

@@ -39,7 +39,7 @@ def test_packs_of_the_same_files_have_the_same_bytes(tmp_path: Path) -> None:
     """The packaged ones, written again from their own files."""
     root, copy = packaged_data(), tmp_path / "rendered"
     shards = [read_shard(path) for path in DATA.rglob("*.arrow")]
-    for path in (path for shard in shards for path in shard.paths):
+    for path in (path for shard in shards for path in shard["path"].to_pylist()):
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         (copy / path).write_bytes(read_bytes(root / path))
     pack_data(copy, tmp_path / "packs")

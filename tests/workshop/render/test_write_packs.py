@@ -36,7 +36,7 @@ def test_equal_files_give_an_equal_pack_whatever_the_shards(data: Path, tmp_path
         digests.append(read_pack_manifest(tmp_path / name)["d"].digest)
     assert len({*digests}) == 1
     assert file_sha256(tmp_path / "x/d/s.arrow") == file_sha256(tmp_path / "y/d/s.arrow")
-    assert read_shard(tmp_path / "z/d/t.arrow").paths == [each.path for each in files[1:]]
+    assert read_shard(tmp_path / "z/d/t.arrow")["path"].to_pylist() == [each.path for each in files[1:]]
 
 
 def test_a_dataset_that_is_there_is_kept(data: Path, tmp_path: Path) -> None:
@@ -59,9 +59,9 @@ def test_groups_are_small_and_each_row_is_found(tmp_path: Path, monkeypatch: pyt
         rows.append(PackedFile(str(number), size))
     write_shard(tmp_path / "s.arrow", tmp_path, rows)
     shard = read_shard(tmp_path / "s.arrow")
-    assert shard.contents.num_chunks == 4
-    assert shard.sizes == sizes
-    for number, content in enumerate(shard.contents):
+    assert shard["bytes"].num_chunks == 4
+    assert [len(content.as_py()) for content in shard["bytes"]] == sizes
+    for number, content in enumerate(shard["bytes"]):
         assert content.as_py() == (tmp_path / str(number)).read_bytes()
 
 
