@@ -261,7 +261,7 @@ class ResultsOptions(Form, panel="Output"):
 class JsonOption(Form, panel="Output"):
     """Output for machines."""
 
-    json: Plain[bool] = Option(False, "Print JSON.")
+    json: Plain[bool] = Option(False, "Print JSON.", only="command")
 
 
 class VariantOptions(Form, panel="Machine"):

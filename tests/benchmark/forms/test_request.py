@@ -157,7 +157,7 @@ def filled(form: Callable[..., Form], *words: str) -> Form:
 @FORMS
 def test_command_and_form_have_the_same_options(form: type, name: str) -> None:
     options = options_of_command(name)
-    assert sorted(options) == sorted(one.name for one in fields(form))
+    assert sorted(options) == sorted(one.name for one in declared(form))
     for option in declared(form):
         made = options[option.name]
         assert option.help.endswith(".")
