@@ -6,7 +6,7 @@ from typing import Literal
 from layerboard.benchmark.commands.command import command, drawn, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Option, Plain, Words, called_with, of_form
+from layerboard.benchmark.forms.option import Option, Plain, Words, of_form
 from layerboard.benchmark.forms.request import GivenNetwork, JsonOption, ResultsOptions
 
 Network = Option[str | GivenNetwork, str]
@@ -53,14 +53,12 @@ class Comparison(Result):
     left_out: tuple[str, ...] = ()
 
 
-@called_with(CompareRequest)
+@compare_command.python
 def compare(request: CompareRequest) -> Comparison:
-    """Compare two backbones on every task that both ran on the same images.
+    """``frame`` has one row per comparison, as ``leaderboards.findings.paired.match_frame`` makes it.
 
-    Does what ``layerboard compare`` does. ``frame`` has one row per comparison, with the columns of
-    ``leaderboards.versus.match_frame``. Differences are in points; p-values are given raw and corrected for
-    the whole table. ``conclusion`` says in words what the numbers show; ``left_out`` says what could not be
-    compared, and why.
+    Differences are in points; p-values are given raw and corrected for the whole table. ``conclusion`` says
+    in words what the numbers show; ``left_out`` says what could not be compared, and why.
 
     Example:
         >>> import layerboard

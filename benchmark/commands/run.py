@@ -158,12 +158,9 @@ def _short(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-@called_with(RunForm)
+@run_command.python
 def run(call: RunForm) -> RunResult:
-    """Run backbones on tasks; returns the best of each task, and the records of the suite in the folder.
-
-    Does what ``layerboard run`` does, with the same options. Finished work is not repeated. Without
-    options: the mini suite, offline, in about two minutes.
+    """Returns the best of each task, and the records of the suite in the folder.
 
     The result displays the best of each task, which is ``best``; ``frame`` has one row per number, with the
     columns of ``leaderboards.records.record.Record``; ``pages`` are the files of its pages. Failures of

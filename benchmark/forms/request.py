@@ -126,14 +126,6 @@ class LimitOption(Form, panel="Data"):
     )
 
 
-class ExtentOptions(LimitOption, panel="Data"):
-    """Which of the datasets, and how much of them."""
-
-    suite: Plain[str | None] = Option(
-        None, "Named set of datasets and backbones; see `list suites`.", usual="mini, or standard with data"
-    )
-
-
 class BackboneOptions(Form, kw_only=False, panel="Backbones"):
     """The backbones."""
 
@@ -167,14 +159,6 @@ class LayerOptions(Form, panel="Layers and vectors"):
         "all",
         "Layers: all, or a list such as 4,8-12,final; 0 is the input of the first block.",
         parsers.layers,
-    )
-
-
-class PositionOptions(LayerOptions, panel="Layers and vectors"):
-    """The layers, and the positions at other resolutions."""
-
-    interpolation: Plain[InterpolationChoice] = Option(
-        "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
     )
 
 
@@ -217,37 +201,6 @@ class MachineOptions(DeviceOptions, panel="Machine"):
         instead=parsers.default_workers,
         usual="number of processors",
     )
-
-
-class ClusterOptions(MachineOptions, panel="Machine"):
-    """Several devices or machines."""
-
-    device: Device = Option(
-        "auto",
-        "Device of the forward passes: auto, cpu, cuda or cuda:N; or several, with one process each: "
-        "cuda:0,cuda:1 or all.",
-        parsers.commas,
-        also="--devices",
-        several=False,
-    )
-    engine: Plain[str] = Option(
-        "auto",
-        "Where to compute: this process (local), several processes, or a Ray cluster: a new one (ray), or "
-        "the one at ray:HOST:PORT.",
-        partial(parsers.engine, choices=ENGINES),
-        choices=ENGINES,
-    )
-
-    @property
-    def engine_name(self) -> str:
-        """The engine without an address."""
-        return self.engine.partition(":")[0]
-
-    @property
-    def cluster(self) -> str | None:
-        """Address of an existing Ray cluster, as Ray takes it; None for a new one, and without Ray."""
-        address = self.engine.partition(":")[2]
-        return f"ray:{address}" if address.startswith("//") else address or None
 
 
 class ResultsOptions(Form, panel="Output"):
@@ -306,12 +259,40 @@ class PassOptions(
     )
 
 
-class Request(ClusterOptions, VariantOptions, PositionOptions, ExtentOptions, PassOptions):
+class Request(VariantOptions, PassOptions):
     """What to run, and how: the options of the command ``run`` and of the function ``layerboard.run``.
 
     An invalid value of a single option raises InputError when the request is made.
     """
 
+    suite: Plain[str | None] = Option(
+        None,
+        "Named set of datasets and backbones; see `list suites`.",
+        usual="mini, or standard with data",
+        panel="Data",
+    )
+    interpolation: Plain[InterpolationChoice] = Option(
+        "auto",
+        "Interpolation of position embeddings at other resolutions; auto: as the authors do it.",
+        panel="Layers and vectors",
+    )
+    device: Device = Option(
+        "auto",
+        "Device of the forward passes: auto, cpu, cuda or cuda:N; or several, with one process each: "
+        "cuda:0,cuda:1 or all.",
+        parsers.commas,
+        also="--devices",
+        several=False,
+        panel="Machine",
+    )
+    engine: Plain[str] = Option(
+        "auto",
+        "Where to compute: this process (local), several processes, or a Ray cluster: a new one (ray), or "
+        "the one at ray:HOST:PORT.",
+        partial(parsers.engine, choices=ENGINES),
+        choices=ENGINES,
+        panel="Machine",
+    )
     copies: Plain[bool] = Option(
         False,
         "With --images: make copies of each image (compressed, cropped, rotated, ...) and score how well "
@@ -423,6 +404,17 @@ class Request(ClusterOptions, VariantOptions, PositionOptions, ExtentOptions, Pa
             for name, (was, now) in pairs.items()
             if was != now
         )
+
+    @property
+    def engine_name(self) -> str:
+        """The engine without an address."""
+        return self.engine.partition(":")[0]
+
+    @property
+    def cluster(self) -> str | None:
+        """Address of an existing Ray cluster, as Ray takes it; None for a new one, and without Ray."""
+        address = self.engine.partition(":")[2]
+        return f"ray:{address}" if address.startswith("//") else address or None
 
     def batch_on(self, device: str) -> int:
         """Images per batch on a type of device, where the fastest batch size has not been measured."""
