@@ -12,11 +12,10 @@ from torch.nn import functional
 from layerboard.benchmark.exported.arrays import Array, Floats, as_floats, read_archive
 from layerboard.benchmark.exported.davis import require_same_size
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
-from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.integrity import explaining, require
 from layerboard.tasks.datasets.reading.files import file_names
 from layerboard.tasks.datasets.reading.masks import read_mask
-from layerboard.tasks.datasets.scenes import VOC_2012, Scene, Scenes
+from layerboard.tasks.datasets.scenes import VOC_2012
 from layerboard.tasks.framework.base import Over
 from layerboard.tasks.framework.checks import ALIKE, unusable
 from layerboard.tasks.metrics.arrays import VOID, Integers, Labels, in_range
@@ -24,6 +23,7 @@ from layerboard.tasks.metrics.cell_labels import cell_counts, label_map
 from layerboard.tasks.metrics.memory_search import most_similar
 from layerboard.tasks.segmentation import capi, in_context
 from layerboard.tasks.segmentation.overlaps import Overlaps, confusion, names_of_predictions
+from layerboard.tasks.segmentation.shown import outcome_of
 from layerboard.tasks.segmentation.task import SegmentationTask
 from layerboard.zoo.errors import InputError, in_brackets, some
 
@@ -34,15 +34,6 @@ MEANS: dict[Over, str] = {  # names of the mean IoU over some classes where it i
     "seen classes": "mIoU of shown or predicted",
     "all classes": "mIoU of all, renamed",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledPixels(SegmentationTask):
-    """Images whose pixels any code has labelled: there is neither another vote nor a ceiling."""
-
-    over: Over = "classes"  # type: ignore[misc]  # of the class elsewhere
-    endings = ("",)
-    writes_examples = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,19 +222,9 @@ def _report(
     if protocol == "hummingbird":
         over, tables = "all classes", [each[:, order] for each in tables]
     keys = names or [f"{row:08d}" for row in range(len(tables))]
-    scenes = tuple(Scene(FileSample(key, ""), (0, 0), Path(key)) for key in keys)
-    classes = tuple(map(str, range(len(table))))
-    data = Scenes("exported", (), scenes, classes, 0, 1, Coverage(()))
-    task = LabelledPixels(data, SegmentationTask.configs["standard"], over=over)
-    sizes = [len(group.samples) for group in task.source.groups]
-    parts = np.split(np.stack(tables), np.cumsum(sizes)[:-1])
-    measured = [
-        {"pixels": in_context.confusion_entries([*part]).numpy(), "varies": np.ones(1, bool)}
-        for part in parts
-    ]
     overlaps = Overlaps.of(np.sum(tables, axis=0))
     return outcome_report(
-        task.score(measured),
+        outcome_of({"": Overlaps.of(np.stack(tables))}, keys, over),
         next(iter(parameters.values())),
         protocol=protocol,
         parameters=parameters,
