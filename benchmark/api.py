@@ -14,7 +14,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.backbone_tasks import measure_costs
 from layerboard.benchmark.jobs.near_duplicates import count_near_duplicates
 from layerboard.benchmark.jobs.pieces import PassesAndScores, Pieces
-from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare, settled_options
+from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare
 from layerboard.benchmark.jobs.scores import compare_all
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.facts import known_specs, with_seen
@@ -67,7 +67,7 @@ def execute(request: Request, report: Reporter, *, pages: bool = True) -> RunSum
 
 def _execute(request: Request, prepared: Prepared, report: Reporter, pages: bool) -> RunSummary:
     """Carry out what was prepared, and write the pages."""
-    write_run(request.output, settled_options(prepared.run), prepared.lock)
+    write_run(request.output, prepared.run.options, prepared.lock)
     for files in prepared.current:
         file_under(files, prepared.run.suite)
     for failure in prepared.failures if prepared.backbones else ():  # before hours of other work
