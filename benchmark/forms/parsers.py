@@ -117,10 +117,10 @@ def real(value: object) -> float:
     return value
 
 
-def positive(value: object) -> float:
-    """A number above 0."""
-    if (number := real(value)) <= 0:
-        raise WrongValueError("a number above 0", value)
+def positive(value: object, most: float = math.inf) -> float:
+    """A number above 0 and at most ``most``."""
+    if not 0 < (number := real(value)) <= most:
+        raise WrongValueError(f"a number above 0{'' if most == math.inf else f' and at most {most}'}", value)
     return number
 
 
