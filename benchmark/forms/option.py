@@ -40,6 +40,7 @@ Kept = TypeVar("Kept")
 Filled = TypeVar("Filled")  # a form with values
 Result = TypeVar("Result")
 P = ParamSpec("P")
+PANELS = ("Data", "Backbones", "Tasks", "Layers and vectors", "Machine", "Output")  # in the order of the help
 Caller = Literal["command", "python"]  # who fills a form: the command line, or a call from Python
 
 RAISES = """\
@@ -200,12 +201,12 @@ def docstring(thing: object) -> str:
 def declared(form: Callable[..., object], caller: Caller = "command") -> tuple[Option[Any, Any], ...]:
     """The options of a form that a caller has, group by group.
 
-    Those without a panel come first, and ``json`` is the last of its group.
+    Those without a panel come first, then `PANELS`, and ``json`` is the last of its group.
     """
     assert isinstance(form, type)
     options = [getattr_static(form, each.name) for each in fields(form)]
     options = [option for option in options if option.only in (caller, None)]
-    panels = ["", *(option.panel for option in options)]
+    panels = ["", *PANELS, *(option.panel for option in options)]
     return tuple(sorted(options, key=lambda each: (panels.index(each.panel), each.name == "json")))
 
 

@@ -115,43 +115,6 @@ class DataOptions(Form, panel="Data"):
     )
 
 
-class LimitOption(Form, panel="Data"):
-    """How much of the data."""
-
-    limit: Plain[int | None] = Option(
-        None,
-        "Use at most this many images per class, videos, pairs, ..., for a trial.",
-        least=1,
-        usual="all data",
-    )
-
-
-class BackboneOptions(Form, kw_only=False, panel="Backbones"):
-    """The backbones."""
-
-    backbones: Option[Backbones, tuple[str, ...]] = Option(
-        (), BACKBONES, parsers.backbones, also="-b", usual="the suite's"
-    )
-    _: KW_ONLY
-    weights: Weights = Option((), WEIGHTS, parsers.weights)
-
-
-class TaskOptions(Form, kw_only=False, panel="Tasks"):
-    """The tasks, and by which numbers."""
-
-    tasks: Words = Option(
-        (), "Tasks, see `list tasks`.", parsers.tasks, also="-t", usual="all that the data allow"
-    )
-    _: KW_ONLY
-    protocol: Words = Option(
-        (),
-        "Evaluation protocols: standard; paper, as in the code of Teaching Matters; or that of one task, "
-        "such as insid3; see `list protocols`.",
-        parsers.protocols,
-        usual="the suite's",
-    )
-
-
 class LayerOptions(Form, panel="Layers and vectors"):
     """The layers."""
 
@@ -162,19 +125,6 @@ class LayerOptions(Form, panel="Layers and vectors"):
     )
 
 
-class TapOptions(LayerOptions, panel="Layers and vectors"):
-    """The layers, and what is read in each."""
-
-    taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
-        "block",
-        "Tensors to read of each block (taps), comma-separated: block, input, norm1, query, key, value, "
-        "heads, attention, mid, norm2, mlp_hidden, mlp, block-normed (the block behind the network's final "
-        "norm); in ResNets block, input, skip, branch.",
-        partial(parsers.some_of, choices=parsers.TAPS),
-        several=False,
-    )
-
-
 class DeviceOptions(Form, panel="Machine"):
     """Where a backbone runs, and what it leaves there."""
 
@@ -182,25 +132,6 @@ class DeviceOptions(Form, panel="Machine"):
         "auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.", parsers.commas, several=False
     )
     cache: Cache = cache_option("Folder of downloads, vectors and unpacked images, which later calls reuse.")
-
-
-class MachineOptions(DeviceOptions, panel="Machine"):
-    """How this machine works through many images."""
-
-    batch_size: Option[int | str | None, int | Literal["auto"] | None] = Option(
-        None,
-        "Images per batch; auto: on a GPU the fastest batch size, as the task cost measures it.",
-        parsers.batch,
-        usual="32 on a CPU, 64 on a GPU",
-    )
-    workers: Workers = Option(
-        None,
-        "Threads for decoding and scoring.",
-        least=1,
-        most=1024,
-        instead=parsers.default_workers,
-        usual="number of processors",
-    )
 
 
 class ResultsOptions(Form, panel="Output"):
@@ -242,12 +173,62 @@ class VariantOptions(Form, panel="Machine"):
     )
 
 
-# dataclasses take the options of the last base first
-class PassOptions(
-    ResultsOptions, MachineOptions, TapOptions, TaskOptions, BackboneOptions, LimitOption, DataOptions
-):
+class PassOptions(ResultsOptions, DeviceOptions, LayerOptions, DataOptions, kw_only=False):
     """What to show to which backbones, for which tasks, and which vectors to keep."""
 
+    backbones: Option[Backbones, tuple[str, ...]] = Option(
+        (), BACKBONES, parsers.backbones, also="-b", usual="the suite's", panel="Backbones"
+    )
+    tasks: Words = Option(
+        (),
+        "Tasks, see `list tasks`.",
+        parsers.tasks,
+        also="-t",
+        usual="all that the data allow",
+        panel="Tasks",
+    )
+    _: KW_ONLY
+    weights: Weights = Option((), WEIGHTS, parsers.weights, panel="Backbones")
+    protocol: Words = Option(
+        (),
+        "Evaluation protocols: standard; paper, as in the code of Teaching Matters; or that of one task, "
+        "such as insid3; see `list protocols`.",
+        parsers.protocols,
+        usual="the suite's",
+        panel="Tasks",
+    )
+    limit: Plain[int | None] = Option(
+        None,
+        "Use at most this many images per class, videos, pairs, ..., for a trial.",
+        least=1,
+        usual="all data",
+        panel="Data",
+    )
+    taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
+        "block",
+        "Tensors to read of each block (taps), comma-separated: block, input, norm1, query, key, value, "
+        "heads, attention, mid, norm2, mlp_hidden, mlp, block-normed (the block behind the network's final "
+        "norm); in ResNets block, input, skip, branch.",
+        partial(parsers.some_of, choices=parsers.TAPS),
+        several=False,
+        panel="Layers and vectors",
+    )
+    batch_size: Option[int | str | None, int | Literal["auto"] | None] = Option(
+        None,
+        "Images per batch; auto: on a GPU the fastest batch size, as the task cost measures it.",
+        parsers.batch,
+        usual="32 on a CPU, 64 on a GPU",
+        panel="Machine",
+    )
+    workers: Workers = Option(
+        None,
+        "Threads for decoding and scoring.",
+        least=1,
+        most=1024,
+        instead=parsers.default_workers,
+        usual="number of processors",
+        panel="Machine",
+    )
     poolings: Words = Option(
         "cls,mean",
         "Image vectors: cls (class token), mean (mean of the patch tokens), cls+mean (both, one after the "
