@@ -37,7 +37,7 @@ class ListQueue(JobQueue[Job, Result]):
         self._waiting.appendleft(key)
 
 
-def results_of(
+def results_in_order(
     engine: Engine, function: Work[Job, Result], jobs: Sequence[Job], report: Reporter
 ) -> list[Result]:
     """Results of a function on independent jobs, in the order of the jobs."""

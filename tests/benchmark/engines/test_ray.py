@@ -33,7 +33,7 @@ from tests.benchmark.engines.own_worker import halved, niceness
 from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, comparable, environment, run, shards
-from workshop.list_queue import ListQueue, results_of
+from workshop.list_queue import ListQueue, results_in_order
 
 TASKS = ["knn", "davis", "cka"]
 
@@ -69,11 +69,11 @@ def assert_same_bytes(records: pd.DataFrame, whole: Whole) -> None:
 @pytest.mark.usefixtures("cluster")
 def test_actors_report_give_results_in_order_and_raise_what_is_wrong() -> None:
     ray, heard = RayEngine(Request(engine="ray", workers=2)), Heard()
-    assert results_of(ray, halved, [2, 4, 6], heard) == [1, 2, 3]
+    assert results_in_order(ray, halved, [2, 4, 6], heard) == [1, 2, 3]
     assert sorted(heard.lines) == ["halved 2", "halved 4", "halved 6"]
     with pytest.raises(InputError, match="3 is odd"):
-        results_of(ray, halved, [2, 3], heard)
-    assert results_of(ray, niceness, [0], heard) == [os.nice(0)]
+        results_in_order(ray, halved, [2, 3], heard)
+    assert results_in_order(ray, niceness, [0], heard) == [os.nice(0)]
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def test_a_job_that_its_workers_die_of_ends_the_run_with_a_sentence() -> None:
     heard = Heard()
     lost = r"a piece of the work lost its worker 3 times \('The actor is dead because .* has died'\)"
     with pytest.raises(WorkerDiedError, match=lost):
-        results_of(RayEngine(Request(engine="ray", workers=1)), halved, [2, -1], heard)
+        results_in_order(RayEngine(Request(engine="ray", workers=1)), halved, [2, -1], heard)
     assert heard.lines[0] == "halved 2"
 
 
