@@ -52,6 +52,7 @@ class PlannedRun:
     devices: tuple[torch.device, ...]  # of backbones; the first also does what is done once for all
     # options by name, with the suite, backbones, protocols and dtypes that planning settled
     options: Mapping[str, object] = field(default_factory=dict)
+    known: Lock = field(default_factory=dict)  # the weights that it has to have (`known_lock`)
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def plan_of(request: Request, report: Reporter, *, writes: bool = True) -> Plann
         "backbones": request.backbones or tuple(dict.fromkeys(entries)),
         "protocol": tuple(protocol.name for protocol in protocols),
     }
-    return PlannedRun(request, plan, name, devices, options)
+    return PlannedRun(request, plan, name, devices, options, lock)
 
 
 def identified(run: PlannedRun) -> tuple[list[Setup], list[Failure]]:
@@ -108,13 +109,12 @@ def identified(run: PlannedRun) -> tuple[list[Setup], list[Failure]]:
     Floors that nobody named are left out if there is nothing to compare them with.
     """
     plan, request = run.plan, run.request
-    lock = known_lock(request)
     failures = [Failure("data", absent.task, absent.reason, bad_input=True) for absent in plan.tasks.broken]
     setups: list[Setup] = []
     for spec in plan.backbones:
         try:
             identity = identify(spec, cache_dir=request.cache)
-            require_locked(locked_weights(spec, identity), lock, request)
+            require_locked(locked_weights(spec, identity), run.known, request)
         except InputError as error:
             failures.append(failure(error, spec.name))
         else:
