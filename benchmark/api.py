@@ -11,13 +11,11 @@ from layerboard.benchmark.engines.choose import find_engine
 from layerboard.benchmark.engines.log import logged
 from layerboard.benchmark.engines.progress import Reporter, over_all
 from layerboard.benchmark.forms.request import Request
-from layerboard.benchmark.jobs.backbone_tasks import measure_costs, run_backbone_tasks
-from layerboard.benchmark.jobs.job import BackboneJobs
+from layerboard.benchmark.jobs.backbone_tasks import measure_costs
 from layerboard.benchmark.jobs.near_duplicates import count_near_duplicates
-from layerboard.benchmark.jobs.passes import BackboneCache, run_job
-from layerboard.benchmark.jobs.pieces import Pieces
-from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare, settled_options
-from layerboard.benchmark.jobs.scores import compare_all, run_scores
+from layerboard.benchmark.jobs.pieces import PassesAndScores, Pieces
+from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare
+from layerboard.benchmark.jobs.scores import compare_all
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.facts import known_specs, with_seen
 from layerboard.benchmark.plan.lock import given_weights, write_run
@@ -69,7 +67,7 @@ def execute(request: Request, report: Reporter, *, pages: bool = True) -> RunSum
 
 def _execute(request: Request, prepared: Prepared, report: Reporter, pages: bool) -> RunSummary:
     """Carry out what was prepared, and write the pages."""
-    write_run(request.output, settled_options(prepared.run), prepared.lock)
+    write_run(request.output, prepared.run.options, prepared.lock)
     for files in prepared.current:
         file_under(files, prepared.run.suite)
     for failure in prepared.failures if prepared.backbones else ():  # before hours of other work
@@ -123,21 +121,3 @@ def _set_aside(prepared: Prepared) -> Iterator[str]:
     for name in again:
         if gone := [each for each in steps_of(output, name).values() if each not in current]:
             yield set_aside(output, gone)
-
-
-class PassesAndScores:
-    """The work of a worker, in whichever process: each image once, then the scores of every layer.
-
-    It keeps what the next piece may need, too: the last loaded backbone, and views of images.
-    """
-
-    def __init__(self) -> None:
-        self._cache: BackboneCache | None = None
-
-    def __call__(self, jobs: BackboneJobs, report: Reporter) -> PassResult:
-        if self._cache is None or self._cache.setup != jobs.setup:
-            self._cache = BackboneCache(jobs.setup, self._cache.views if self._cache else None)
-        passed = PassResult.joined(run_job(job, self._cache, report) for job in jobs.passes)
-        asked = run_backbone_tasks(jobs.backbone_tasks, self._cache, report)
-        scored = run_scores(jobs.scores, PassResult.joined([jobs.before, passed]), report)
-        return PassResult.joined([passed, asked, scored])

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +14,11 @@ from layerboard.benchmark.forms.parsers import USUAL_POOLINGS
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.job import BackboneJobs, ScoreJob, Setup
-from layerboard.benchmark.jobs.passes import BackboneCache, run_job
+from layerboard.benchmark.jobs.pieces import PassesAndScores, Pieces
 from layerboard.benchmark.jobs.prepare import identified, plan_of
 from layerboard.benchmark.jobs.scores import readers_of
-from layerboard.benchmark.passes.failures import failure
-from layerboard.benchmark.passes.one_pass import PassResult
+from layerboard.benchmark.passes.failures import Failure, noting
+from layerboard.benchmark.passes.one_pass import PassResult, VectorFile
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.leaderboards.records.files import safe_name
 from layerboard.tasks.framework.registry import DRIFT, TASKS, load_code
@@ -30,18 +29,7 @@ from layerboard.zoo.errors import InputError
 Arrays = Mapping[str, NDArray[np.generic]]
 
 
-class VectorFile(NamedTuple):
-    """A file of vectors."""
-
-    backbone: str  # its name
-    command: str  # name of the ``score`` command that scores it
-    path: Path
-
-
-Written = tuple[tuple[VectorFile, ...], PassResult]  # files, and sentences about what has none
-
-
-def write_vectors(request: Request, report: Reporter) -> Written:
+def write_vectors(request: Request, report: Reporter) -> PassResult:
     """Write the vectors of backbones, layers and poolings in the form that ``score`` reads.
 
     Missing vectors are computed, each image once for all layers, and stored in the cache. Files are
@@ -53,10 +41,9 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     tasks = _exported(run.plan, request.tasks)
     setups, failures = identified(run)
     jobs = [vector_jobs(tasks, setup) for setup in setups]
-    engine = find_engine([job.setup.spec for job in jobs], request, run.devices)
-    parts = engine.map(partial(write_backbone, request.poolings), jobs, report)
-    done = PassResult.joined([PassResult(failures=tuple(failures)), *(result for _, result in parts)])
-    return tuple(file for files, _ in parts for file in files), done
+    engine, pieces = find_engine([job.setup.spec for job in jobs], request, run.devices), Pieces(jobs)
+    engine.run(PassesAndScores(partial(write_files, request.poolings)), pieces, report)
+    return PassResult.joined([PassResult(failures=tuple(failures)), pieces.result])
 
 
 def _exported(plan: Plan, named: Sequence[str]) -> list[Task]:
@@ -94,29 +81,26 @@ def vector_jobs(tasks: Sequence[Task], setup: Setup) -> BackboneJobs:
     return BackboneJobs(maker.setup, passes, (), tuple(map(maker.score_job, tasks)))
 
 
-def write_backbone(asked: Sequence[str], jobs: BackboneJobs, report: Reporter) -> Written:
-    """Run the missing passes of one backbone, and write the files of its tasks.
+def write_files(
+    asked: Sequence[str], jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter
+) -> PassResult:
+    """Write the files of the tasks of one backbone.
 
     Requested poolings are written; for the random floor, whose poolings are equivalent, only one.
     """
-    cache = BackboneCache(jobs.setup)
-    passed = PassResult.joined(run_job(job, cache, report) for job in jobs.passes)
-    lost = {failure.key for failure in passed.failures}
-    spec = jobs.setup.spec
-    poolings = jobs.setup.poolings if spec.is_floor else asked
-    files: list[VectorFile] = []
-    left_out, failures = [*passed.unreadable], [*passed.failures]
-    with report.bar(f"{spec.name}  writing", len(jobs.scores), "tasks") as advance:
-        for job in jobs.scores:
-            task = job.task
-            try:
-                for name, arrays in _arrays(job, poolings, left_out) if task.key not in lost else ():
-                    path = _write(job, name, arrays)
-                    files.append(VectorFile(spec.name, f"score {task.scorer} --features", path))
-            except InputError as error:
-                failures.append(failure(error, spec.name, task))
+    if not jobs:
+        return PassResult()
+    lost, files, left_out, failures = {each.key for each in passed.failures}, [], list[str](), list[Failure]()
+    setup, name = jobs[0].setup, jobs[0].setup.spec.name
+    poolings = setup.poolings if setup.spec.is_floor else asked
+    with report.bar(f"{name}  writing", len(jobs), "tasks") as advance:
+        for job in (job for job in jobs if job.task.key not in lost):
+            with noting(failures, name, job.task):
+                for file, arrays in _arrays(job, poolings, left_out):
+                    command = f"score {job.task.scorer} --features"
+                    files.append(VectorFile(name, command, _write(job, file, arrays)))
             advance(1)
-    return tuple(files), PassResult(passed.images, tuple(left_out), tuple(failures))
+    return PassResult(unreadable=tuple(left_out), failures=tuple(failures), files=tuple(files))
 
 
 def _arrays(job: ScoreJob, poolings: Sequence[str], left_out: list[str]) -> Iterator[tuple[str, Arrays]]:

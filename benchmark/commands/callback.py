@@ -18,7 +18,7 @@ from transformers import TrainerCallback
 from layerboard.benchmark.api import execute
 from layerboard.benchmark.commands.from_module import from_module
 from layerboard.benchmark.commands.report import report
-from layerboard.benchmark.commands.run import RunCall
+from layerboard.benchmark.commands.run import RunForm
 from layerboard.benchmark.engines.progress import reporter_for
 from layerboard.benchmark.forms.option import called_with
 from layerboard.benchmark.forms.request import Request
@@ -248,12 +248,12 @@ def scores_of(board: "Board", backbone: str) -> Scores:
     return {name: value for name, value in scores.items() if math.isfinite(value)}
 
 
-def _checked(call: RunCall) -> RunCall:
+def _checked(call: RunForm) -> RunForm:
     return call
 
 
 _checked.__name__ = "Callback"  # in messages about its options
-_filled = called_with(RunCall)(_checked)
+_filled = called_with(RunForm)(_checked)
 
 
 def _is_first() -> bool:

@@ -6,14 +6,14 @@ from typing import Literal
 from layerboard.benchmark.commands.command import command, drawn, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, Option, Plain, Words, called_with, of_form
+from layerboard.benchmark.forms.option import Option, Plain, Words, of_form
 from layerboard.benchmark.forms.request import GivenNetwork, JsonOption, ResultsOptions
 
 Network = Option[str | GivenNetwork, str]
 
 
-class ComparedOptions(Form, kw_only=False):
-    """Two backbones of a run, and on what to compare them."""
+class CompareRequest(JsonOption, ResultsOptions, kw_only=False):
+    """Options of `compare`: two backbones of a run, and on what to compare them."""
 
     first: Network = Option(..., "Name of a backbone that was run.", parsers.run_name)
     second: Network = Option(..., "Name of another one.", parsers.run_name)
@@ -24,14 +24,6 @@ class ComparedOptions(Form, kw_only=False):
     layers: Plain[Literal["best", "same"]] = Option(
         "best", "best: the best layer of each; same: all layers, at equal depth."
     )
-
-
-class CompareCall(ResultsOptions, ComparedOptions):
-    """Options of `layerboard.compare`."""
-
-
-class CompareRequest(JsonOption, CompareCall, kw_only=False):
-    """Options of `compare`: those of `layerboard.compare`, and how it prints them."""
 
 
 @command("compare", CompareRequest)
@@ -61,14 +53,12 @@ class Comparison(Result):
     left_out: tuple[str, ...] = ()
 
 
-@called_with(CompareCall)
-def compare(request: CompareCall) -> Comparison:
-    """Compare two backbones on every task that both ran on the same images.
+@compare_command.python
+def compare(request: CompareRequest) -> Comparison:
+    """``frame`` has one row per comparison, as ``leaderboards.findings.paired.match_frame`` makes it.
 
-    Does what ``layerboard compare`` does. ``frame`` has one row per comparison, with the columns of
-    ``leaderboards.versus.match_frame``. Differences are in points; p-values are given raw and corrected for
-    the whole table. ``conclusion`` says in words what the numbers show; ``left_out`` says what could not be
-    compared, and why.
+    Differences are in points; p-values are given raw and corrected for the whole table. ``conclusion`` says
+    in words what the numbers show; ``left_out`` says what could not be compared, and why.
 
     Example:
         >>> import layerboard

@@ -11,7 +11,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.errors import InputError, ensure
 
 if TYPE_CHECKING:
-    from layerboard.benchmark.vectors import VectorFile
+    from layerboard.benchmark.passes.one_pass import VectorFile
 
 
 class CostCall(Request):
@@ -52,8 +52,8 @@ def cost(call: CostCall) -> Result:
     from layerboard.benchmark.vectors import write_vectors
 
     report = reporter_for(None)
-    files, done = write_vectors(Request.of(call, tasks=call.tasks or "knn"), report)
-    chosen = [*_chosen(files, every=call.layers != "all")]
+    done = write_vectors(Request.of(call, tasks=call.tasks or "knn"), report)
+    chosen = [*_chosen(done.files, every=call.layers != "all")]
     rows = []
     with report.bar("indexing", len(chosen), "files of vectors") as advance:
         for backbone, _, path in chosen:

@@ -29,15 +29,15 @@ def features_command(given: PassOptions) -> int:
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.vectors import write_vectors
 
-        files, done = write_vectors(request, report)
+        done = write_vectors(request, report)
     report.say(f"{done.images or 'no'} {'image' if done.images == 1 else 'images'} went through a backbone")
     for line in done.unreadable:
         report.say(f"left out: {line}")
     for failure in done.failures:
         report.say(f"failed: {failure}")
-    for folder, count in Counter(file.path.parent for file in files).items():
+    for folder, count in Counter(file.path.parent for file in done.files).items():
         report.say(f"wrote {counted(count, 'files')} in {folder}")
-    for option, path in {file.command: file.path for file in files}.items():
+    for option, path in {file.command: file.path for file in done.files}.items():
         report.say(f"for example: layerboard {option} {path}")
     return exit_code(done.failures)
 
@@ -65,17 +65,17 @@ def features(call: FeaturesCall) -> Files:
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.vectors import write_vectors
 
-    files, done = write_vectors(request, reporter_for(call.progress))
+    done = write_vectors(request, reporter_for(call.progress))
     rows = [
         (file.backbone, file.path.parent.name, *file.path.stem.rsplit(".", 1), str(file.path))
-        for file in files
+        for file in done.files
     ]
     failures = tuple(map(str, done.failures))
     left_out = [f"Left out: {reason}." for reason in done.unreadable]
     return Files(
-        title=f"{counted(len(files), 'files')} of vectors",
+        title=f"{counted(len(done.files), 'files')} of vectors",
         frame=pd.DataFrame(rows, columns=["backbone", "task", "layer", "pooling", "path"]),
         notes=(*left_out, *(f"Failed: {failure}" for failure in failures)),
-        paths=tuple(file.path for file in files),
+        paths=tuple(file.path for file in done.files),
         failures=failures,
     )

@@ -79,7 +79,7 @@ class ListRequest(BackboneFilters, kw_only=False):
         None, "Name, Hub id or directory, to show all that is known of it.", positional=True
     )
     _: KW_ONLY
-    json: Plain[bool] = Option(False, "Print JSON, with every field.")
+    json: Plain[bool] = Option(False, "Print JSON, with every field.", only="command")
 
     def __post_init__(self) -> None:
         filtered = any(getattr(self, each.name) not in ((), None) for each in fields(BackboneFilters))

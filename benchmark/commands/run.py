@@ -27,29 +27,23 @@ class ProgressOption(Form, panel="Output"):
     """Whether a Python function shows how far it is."""
 
     progress: Plain[bool | None] = Option(
-        None, "Show progress (Python only).", usual="in a notebook or a terminal"
+        None, "Show progress (Python only).", usual="in a notebook or a terminal", only="python"
     )
 
 
-class RunForm(Request, panel="Output"):
-    """Options of a run, and those that only plan it."""
+class RunForm(ProgressOption, Request, panel="Output"):
+    """Options of a run, and those by which the command only plans it."""
 
     plan: Plain[bool] = Option(
-        False, "Estimate images, forward passes, time, disk and memory from a short warm-up, without running."
+        False,
+        "Estimate images, forward passes, time, disk and memory from a short warm-up, without running.",
+        only="command",
     )
-    json: Plain[bool] = Option(False, "With --plan: print JSON.")
+    json: Plain[bool] = Option(False, "With --plan: print JSON.", only="command")
 
     def __post_init__(self) -> None:
         if self.json and not self.plan:
             raise InputError("--json needs --plan; `layerboard show --json` prints the results of a run")
-
-
-class RunCall(ProgressOption, Request):
-    """Options of `layerboard.run`."""
-
-
-class ForecastCall(ProgressOption, Request):
-    """Options of `layerboard.forecast`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -164,12 +158,9 @@ def _short(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-@called_with(RunCall)
-def run(call: RunCall) -> RunResult:
-    """Run backbones on tasks; returns the best of each task, and the records of the suite in the folder.
-
-    Does what ``layerboard run`` does, with the same options. Finished work is not repeated. Without
-    options: the mini suite, offline, in about two minutes.
+@run_command.python
+def run(call: RunForm) -> RunResult:
+    """Returns the best of each task, and the records of the suite in the folder.
 
     The result displays the best of each task, which is ``best``; ``frame`` has one row per number, with the
     columns of ``leaderboards.records.record.Record``; ``pages`` are the files of its pages. Failures of
@@ -207,8 +198,8 @@ def run(call: RunCall) -> RunResult:
     )
 
 
-@called_with(ForecastCall)
-def forecast(call: ForecastCall) -> Result:
+@called_with(RunForm)
+def forecast(call: RunForm) -> Result:
     """Estimate the images, forward passes, time, disk and memory of a run on this machine; stores nothing.
 
     Does what ``layerboard run --plan`` does: it shows some images to the backbones with most work, as the run

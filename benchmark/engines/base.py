@@ -2,7 +2,7 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -86,36 +86,6 @@ class JobQueue(ABC, Generic[Job, Result]):
             raise shared.error
 
 
-class ListQueue(JobQueue[Job, Result]):
-    """A queue of independent jobs, done in order."""
-
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self._jobs = jobs
-        self._waiting = deque(range(len(jobs)))
-        self.results: dict[int, Result] = {}
-
-    @property
-    def width(self) -> int:
-        return len(self._jobs)
-
-    @property
-    def over(self) -> bool:
-        return len(self.results) == len(self._jobs)
-
-    def take(self, worker: int) -> tuple[int, Job] | None:
-        del worker
-        if not self._waiting:
-            return None
-        number = self._waiting.popleft()
-        return number, self._jobs[number]
-
-    def done(self, key: int, result: Result) -> None:
-        self.results[key] = result
-
-    def give_back(self, key: int) -> None:
-        self._waiting.appendleft(key)
-
-
 class Engine(ABC):
     """Carries out the jobs of a queue."""
 
@@ -124,12 +94,6 @@ class Engine(ABC):
     @abstractmethod
     def run(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         """Do all jobs of a queue; the first error stops it, and is raised."""
-
-    def map(self, function: Work[Job, Result], jobs: Sequence[Job], report: Reporter) -> list[Result]:
-        """Results of the function on independent jobs, in the order of the jobs."""
-        queue: ListQueue[Job, Result] = ListQueue(jobs)
-        self.run(function, queue, report)
-        return [queue.results[number] for number in range(len(jobs))]
 
 
 class LocalEngine(Engine):

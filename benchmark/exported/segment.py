@@ -12,34 +12,18 @@ from torch.nn import functional
 from layerboard.benchmark.exported.arrays import Array, Floats, as_floats, read_archive
 from layerboard.benchmark.exported.davis import require_same_size
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
-from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.integrity import explaining, require
 from layerboard.tasks.datasets.reading.files import file_names
 from layerboard.tasks.datasets.reading.masks import read_mask
-from layerboard.tasks.datasets.scenes import VOC_2012, Scene, Scenes
+from layerboard.tasks.datasets.scenes import VOC_2012
 from layerboard.tasks.framework.base import Over
 from layerboard.tasks.framework.checks import ALIKE, unusable
 from layerboard.tasks.metrics.arrays import VOID, Integers, Labels, in_range
 from layerboard.tasks.metrics.cell_labels import cell_counts, label_map
 from layerboard.tasks.metrics.memory_search import most_similar
-from layerboard.tasks.segmentation.capi import (
-    CapiConfig,
-    CapiTask,
-    PixelMemory,
-    Pixels,
-    arrays_of_image,
-    confusion_of,
-    pixels_of,
-    voting_memory,
-)
-from layerboard.tasks.segmentation.in_context import (
-    Vote,
-    confusion_entries,
-    label_vectors,
-    remembered_cells,
-    vote_labels,
-)
+from layerboard.tasks.segmentation import capi, in_context
 from layerboard.tasks.segmentation.overlaps import Overlaps, confusion, names_of_predictions
+from layerboard.tasks.segmentation.shown import outcome_of
 from layerboard.tasks.segmentation.task import SegmentationTask
 from layerboard.zoo.errors import InputError, in_brackets, some
 
@@ -50,15 +34,6 @@ MEANS: dict[Over, str] = {  # names of the mean IoU over some classes where it i
     "seen classes": "mIoU of shown or predicted",
     "all classes": "mIoU of all, renamed",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledPixels(SegmentationTask):
-    """Images whose pixels any code has labelled: there is neither another vote nor a ceiling."""
-
-    over: Over = "classes"  # type: ignore[misc]  # of the class elsewhere
-    endings = ("",)
-    writes_examples = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +84,7 @@ def score_segment(  # noqa: PLR0913  # as many as there are options
     if protocol == "capi" and temperature is not None:
         raise InputError("--temperature does not go with --protocol capi, whose votes have no weights")
     if protocol == "capi":
-        rule = CapiTask.configs["capi"]
+        rule = capi.CapiTask.configs["capi"]
         return score_by_pixels(path, judged, replace(rule, ks=(k,)) if k else rule, memory)
     return score_features(path, judged, k, temperature, memory, protocol)
 
@@ -157,14 +132,14 @@ def score_features(
     config = SegmentationTask.configs["standard"]
     draw = max(1, memory // len(train)), 0.0 if hummingbird else config.least, config.seed
     chosen = [
-        remembered_cells(cell_counts(mask, grid.shape[:2], classes), str(number), *draw)
+        in_context.remembered_cells(cell_counts(mask, grid.shape[:2], classes), str(number), *draw)
         for number, (grid, mask) in enumerate(zip(train, known, strict=True))
     ]
     pairs = zip(train, chosen, strict=True)
     vectors = np.concatenate([grid.reshape(-1, grid.shape[-1])[cells] for grid, (cells, _) in pairs])
     rows = functional.normalize(torch.from_numpy(vectors).float(), dim=-1)
     require(len(rows), f"cells with a class in half of their pixels in train_masks of {path}")
-    labels = label_vectors(np.concatenate([pixels for _, pixels in chosen]))
+    labels = in_context.label_vectors(np.concatenate([pixels for _, pixels in chosen]))
     usual = config.vote
     how = replace(usual, k=k or usual.k, temperature=temperature or usual.temperature)
     tables = [_voted(*pair, rows, labels, how) for pair in zip(test, judged.truth(masks[1]), strict=True)]
@@ -173,7 +148,7 @@ def score_features(
     return _report(tables, protocol, numbers)
 
 
-def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: int | None) -> ScoreReport:
+def score_by_pixels(features: Path, judged: Judged, rule: capi.CapiConfig, memory: int | None) -> ScoreReport:
     """Mean IoU, over classes in truth or prediction, and accuracies in percent of a vote of pixels.
 
     The archive is that of `score_features`; masks have a whole number of pixels per cell, the same in train
@@ -191,7 +166,7 @@ def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: in
         "resize them as the images that the features are of",
     )
     classes, keys = judged.count([known, truth]), [str(number) for number in range(len(train))]
-    pixels = pixels_of(keys, rule, classes, frozenset((*judged.ignored, VOID)), memory)
+    pixels = capi.pixels_of(keys, rule, classes, frozenset((*judged.ignored, VOID)), memory)
     with explaining(f"cannot score {features}", ValueError):
         chosen = _memory_of(train, known, pixels, rule)
     numbers: dict[str, Json] = {"features": str(features), "k": chosen.k, "distance": chosen.distance}
@@ -201,7 +176,7 @@ def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: in
     tables = []
     for grid, mask in zip(test, truth, strict=True):
         given = chosen.vote(torch.from_numpy(grid).float().flatten(0, 1)).view(*grid.shape[:2], -1)
-        tables.append(np.asarray(confusion_of(mask, given, pixels)))
+        tables.append(np.asarray(capi.confusion_of(mask, given, pixels)))
     return _report(tables, "capi", numbers, (note,))
 
 
@@ -222,9 +197,9 @@ def _read(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]
     return (train, test), (known, judged)
 
 
-def _voted(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vote) -> Integers:
+def _voted(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: in_context.Vote) -> Integers:
     queries = functional.normalize(torch.from_numpy(grid).float().flatten(0, 1), dim=-1)
-    voted = vote_labels(most_similar(queries, rows, how.k), labels, how.temperature)
+    voted = in_context.vote_labels(most_similar(queries, rows, how.k), labels, how.temperature)
     given = label_map(voted.view(*grid.shape[:2], -1), (truth.shape[1], truth.shape[0]))
     return confusion(truth, given, labels.shape[1])
 
@@ -247,16 +222,9 @@ def _report(
     if protocol == "hummingbird":
         over, tables = "all classes", [each[:, order] for each in tables]
     keys = names or [f"{row:08d}" for row in range(len(tables))]
-    scenes = tuple(Scene(FileSample(key, ""), (0, 0), Path(key)) for key in keys)
-    classes = tuple(map(str, range(len(table))))
-    data = Scenes("exported", (), scenes, classes, 0, 1, Coverage(()))
-    task = LabelledPixels(data, SegmentationTask.configs["standard"], over=over)
-    sizes = [len(group.samples) for group in task.source.groups]
-    parts = np.split(np.stack(tables), np.cumsum(sizes)[:-1])
-    measured = [{"pixels": confusion_entries([*part]).numpy(), "varies": np.ones(1, bool)} for part in parts]
     overlaps = Overlaps.of(np.sum(tables, axis=0))
     return outcome_report(
-        task.score(measured),
+        outcome_of({"": Overlaps.of(np.stack(tables))}, keys, over),
         next(iter(parameters.values())),
         protocol=protocol,
         parameters=parameters,
@@ -277,11 +245,11 @@ def _masks(array: Array, where: str, images: int) -> Labels:
     return array.astype(np.uint8)
 
 
-def _memory_of(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -> PixelMemory:
+def _memory_of(grids: Floats, masks: Labels, pixels: capi.Pixels, rule: capi.CapiConfig) -> capi.PixelMemory:
     """The memory, and the vote that was chosen; raises ValueError if that is impossible."""
     left = []
     for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):
         chosen = pixels.of(mask, (grid.shape[0], grid.shape[1]), str(number))
-        cells = arrays_of_image(torch.from_numpy(grid), *chosen, held_out=str(number) in pixels.held_out)
+        cells = capi.arrays_of_image(torch.from_numpy(grid), *chosen, held_out=str(number) in pixels.held_out)
         left.append({name: array.numpy() for name, array in cells.items()})
-    return voting_memory(left, torch.device("cpu"), pixels, rule)
+    return capi.voting_memory(left, torch.device("cpu"), pixels, rule)

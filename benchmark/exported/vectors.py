@@ -8,15 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from layerboard.benchmark.exported.archives import (
-    READERS,
-    Archive,
-    missing_note,
-    read_archive_classes,
-    read_clustered,
-    read_retrieval,
-    read_truth,
-)
+from layerboard.benchmark.exported import archives
 from layerboard.benchmark.exported.arrays import as_floats, read_archive, read_array
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
 from layerboard.benchmark.passes.failures import failure
@@ -40,10 +32,10 @@ class ArchiveTask(NamedTuple):
     """A task of a run, with the items of an archive as its data."""
 
     task: Any  # a `VectorTask`
-    archive: Archive
+    archive: archives.Archive
 
     @classmethod
-    def of(cls, archive: Archive, name: str, protocol: str, **numbers: object) -> "ArchiveTask":
+    def of(cls, archive: archives.Archive, name: str, protocol: str, **numbers: object) -> "ArchiveTask":
         """The task with the config of a protocol, apart from numbers that are not None; raises InputError."""
         (entry,) = find_tasks([name])
         code, evaluation = load_code(entry, protocol), find_protocol(protocol)
@@ -89,8 +81,8 @@ def score_task(
     """
     (entry,) = find_tasks([task])
     require(
-        issubclass(load_code(entry, protocol), VectorTask) and entry.role in (*READERS, "retrieval"),
-        f"a task that scores vectors of {either([*READERS, 'retrieval'])} data",
+        issubclass(load_code(entry, protocol), VectorTask) and entry.role in (*archives.READERS, "retrieval"),
+        f"a task that scores vectors of {either([*archives.READERS, 'retrieval'])} data",
         f"{task} on {entry.role} data",
         "`layerboard run` runs it",
     )
@@ -98,7 +90,7 @@ def score_task(
         if ground_truth is None:
             raise InputError(f"{task} needs --ground-truth, such as gnd_roxford5k.pkl")
         return score_retrieval(features, None, ground_truth, protocol, task)
-    given = ArchiveTask.of(READERS[entry.role](features), task, protocol, **numbers)
+    given = ArchiveTask.of(archives.READERS[entry.role](features), task, protocol, **numbers)
     try:
         return given.report()
     except Exception as error:
@@ -109,7 +101,7 @@ def score_task(
 
 def score_knn(features: Path, protocol: str, k: Sequence[int], temperature: float | None) -> ScoreReport:
     """Top-1 and top-5 of weighted k-NN, in percent, for every ``k``; the first is the primary one."""
-    archive = read_archive_classes(features)
+    archive = archives.read_archive_classes(features)
     if k:
         _require_counts("--k", k, k, len(archive.data.images.train.samples), "the number of train items")
     numbers = {"k": k[0], "others": tuple(k[1:])} if k else {}
@@ -123,7 +115,7 @@ def score_fewshot(features: Path, protocol: str, shots: Sequence[int], penalty: 
     """
     penalties = None if penalty is None else ()
     numbers = {"shots": tuple(shots) or None, "penalty": penalty, "penalties": penalties}
-    given = ArchiveTask.of(read_archive_classes(features), "fewshot", protocol, **numbers)
+    given = ArchiveTask.of(archives.read_archive_classes(features), "fewshot", protocol, **numbers)
     if shots:
         fewest = given.task.labelled(given.vectors).fewest(len(given.task.classes))
         _require_counts("--shots", shots, [min(shots)], fewest, "the items of the smallest train class")
@@ -150,12 +142,12 @@ def score_retrieval(
     """
     name, path = one_of(features=features, predictions=predictions)
     if name == "features":
-        given = ArchiveTask.of(read_retrieval(path, ground_truth), task, protocol)
+        given = ArchiveTask.of(archives.read_retrieval(path, ground_truth), task, protocol)
     else:
         values = as_floats(read_array(path), f"similarities {path}", "[database queries]")
         if (values == values.flat[0]).all():
             raise InputError(f"expected similarities that rank images in {path}, but they are all the same")
-        archive = Archive(path, read_truth(ground_truth, path, *values.shape), {})
+        archive = archives.Archive(path, archives.read_truth(ground_truth, path, *values.shape), {})
         given = ArchiveTask.of(archive, task, protocol)
     with explaining(f"expected a consistent ground truth in {ground_truth}", ValueError):
         outcome = given.task.score(given.vectors) if name == "features" else given.task.ranked(values)
@@ -178,7 +170,7 @@ def score_clustering(
     name, path = one_of(features=features, predictions=predictions)
     if name == "predictions":
         return _of_clusters(path)
-    archive = read_clustered(path)
+    archive = archives.read_clustered(path)
     items, seed = len(archive.data.labels), numbers["seed"]
     require(k is None or 1 <= k <= items, f"--k of 1 to {items:,}, the number of items", k)
     require(seed is None or 0 <= seed < SEEDS, f"--seed of 0 to {SEEDS - 1:,}", seed)
@@ -196,7 +188,7 @@ def _of_clusters(path: Path) -> ScoreReport:
     keys = [*map(str, range(len(labels)))]
     items = labelled("items", keys, keys, np.unique(labels, return_inverse=True)[1].tolist())
     outcome = score_partitions(np.unique(clusters, return_inverse=True)[1][None], items)
-    given, notes = {"predictions": str(path)}, missing_note("items", there)
+    given, notes = {"predictions": str(path)}, archives.missing_note("items", there)
     report = outcome_report(outcome, path, protocol="standard", parameters=given, notes=notes)
     return _counted(report, outcome)
 

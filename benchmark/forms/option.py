@@ -40,6 +40,8 @@ Kept = TypeVar("Kept")
 Filled = TypeVar("Filled")  # a form with values
 Result = TypeVar("Result")
 P = ParamSpec("P")
+PANELS = ("Data", "Backbones", "Tasks", "Layers and vectors", "Machine", "Output")  # in the order of the help
+Caller = Literal["command", "python"]  # who fills a form: the command line, or a call from Python
 
 RAISES = """\
 Raises:
@@ -78,6 +80,7 @@ class Option(Generic[Given, Kept]):
     usual: str = ""  # the default in words, if it depends on something else
     instead: Callable[[], Kept] | None = None  # returns the kept value for the default None
     panel: str = ""  # heading of its group in the help; "": that of the class that declares it
+    only: Caller | None = None  # who has it, if not both
     name: str = field(init=False)
     accepts: Any = field(init=False)
     kind: Any = field(init=False)  # type of the kept value, apart from None
@@ -195,11 +198,15 @@ def docstring(thing: object) -> str:
     return ast.get_docstring(definition) or ""
 
 
-def declared(form: Callable[..., object]) -> tuple[Option[Any, Any], ...]:
-    """The options of a form, group by group: those without a panel first, ``json`` last of its group."""
+def declared(form: Callable[..., object], caller: Caller = "command") -> tuple[Option[Any, Any], ...]:
+    """The options of a form that a caller has, group by group.
+
+    Those without a panel come first, then `PANELS`, and ``json`` is the last of its group.
+    """
     assert isinstance(form, type)
     options = [getattr_static(form, each.name) for each in fields(form)]
-    panels = ["", *(option.panel for option in options)]
+    options = [option for option in options if option.only in (caller, None)]
+    panels = ["", *PANELS, *(option.panel for option in options)]
     return tuple(sorted(options, key=lambda each: (panels.index(each.panel), each.name == "json")))
 
 
@@ -207,12 +214,11 @@ def filled_form(form: Callable[..., Filled], given: Mapping[str, Any]) -> Filled
     """A form with what a user gave, by name of the option."""
     assert isinstance(form, type)
     assert issubclass(form, Form)
-    options = {option.name: option for option in declared(form)}
     for name, value in given.items():
-        require_something(options[name], value)
+        require_something(getattr_static(form, name), value)
     filled = form.filled(given)
     for name in given:  # what was given may be a generator
-        require_something(options[name], vars(filled)[name])
+        require_something(getattr_static(form, name), vars(filled)[name])
     return cast("Filled", filled)
 
 
@@ -234,14 +240,13 @@ def called_with(
 ) -> Callable[[Callable[[Filled], Result]], Callable[P, Result]]:
     """Turn a function of a filled form into one that is called with the options of the form.
 
-    Its signature and documentation list all options but ``json``, which is for commands. The documentation
-    begins with ``summary``.
+    Its signature and documentation list all options but those of commands alone. The documentation begins
+    with ``summary``.
     """
 
     def decorate(function: Callable[[Filled], Result]) -> Callable[P, Result]:
         parameters = inspect.signature(form).parameters
-        options = [option for option in declared(form) if option.name != "json"]
-        options.sort(key=lambda option: parameters[option.name].kind)
+        options = sorted(declared(form, "python"), key=lambda option: parameters[option.name].kind)
         signature = inspect.Signature([parameters[option.name] for option in options])
 
         @wraps(function)

@@ -115,51 +115,6 @@ class DataOptions(Form, panel="Data"):
     )
 
 
-class LimitOption(Form, panel="Data"):
-    """How much of the data."""
-
-    limit: Plain[int | None] = Option(
-        None,
-        "Use at most this many images per class, videos, pairs, ..., for a trial.",
-        least=1,
-        usual="all data",
-    )
-
-
-class ExtentOptions(LimitOption, panel="Data"):
-    """Which of the datasets, and how much of them."""
-
-    suite: Plain[str | None] = Option(
-        None, "Named set of datasets and backbones; see `list suites`.", usual="mini, or standard with data"
-    )
-
-
-class BackboneOptions(Form, kw_only=False, panel="Backbones"):
-    """The backbones."""
-
-    backbones: Option[Backbones, tuple[str, ...]] = Option(
-        (), BACKBONES, parsers.backbones, also="-b", usual="the suite's"
-    )
-    _: KW_ONLY
-    weights: Weights = Option((), WEIGHTS, parsers.weights)
-
-
-class TaskOptions(Form, kw_only=False, panel="Tasks"):
-    """The tasks, and by which numbers."""
-
-    tasks: Words = Option(
-        (), "Tasks, see `list tasks`.", parsers.tasks, also="-t", usual="all that the data allow"
-    )
-    _: KW_ONLY
-    protocol: Words = Option(
-        (),
-        "Evaluation protocols: standard; paper, as in the code of Teaching Matters; or that of one task, "
-        "such as insid3; see `list protocols`.",
-        parsers.protocols,
-        usual="the suite's",
-    )
-
-
 class LayerOptions(Form, panel="Layers and vectors"):
     """The layers."""
 
@@ -170,27 +125,6 @@ class LayerOptions(Form, panel="Layers and vectors"):
     )
 
 
-class PositionOptions(LayerOptions, panel="Layers and vectors"):
-    """The layers, and the positions at other resolutions."""
-
-    interpolation: Plain[InterpolationChoice] = Option(
-        "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
-    )
-
-
-class TapOptions(LayerOptions, panel="Layers and vectors"):
-    """The layers, and what is read in each."""
-
-    taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
-        "block",
-        "Tensors to read of each block (taps), comma-separated: block, input, norm1, query, key, value, "
-        "heads, attention, mid, norm2, mlp_hidden, mlp, block-normed (the block behind the network's final "
-        "norm); in ResNets block, input, skip, branch.",
-        partial(parsers.some_of, choices=parsers.TAPS),
-        several=False,
-    )
-
-
 class DeviceOptions(Form, panel="Machine"):
     """Where a backbone runs, and what it leaves there."""
 
@@ -198,56 +132,6 @@ class DeviceOptions(Form, panel="Machine"):
         "auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.", parsers.commas, several=False
     )
     cache: Cache = cache_option("Folder of downloads, vectors and unpacked images, which later calls reuse.")
-
-
-class MachineOptions(DeviceOptions, panel="Machine"):
-    """How this machine works through many images."""
-
-    batch_size: Option[int | str | None, int | Literal["auto"] | None] = Option(
-        None,
-        "Images per batch; auto: on a GPU the fastest batch size, as the task cost measures it.",
-        parsers.batch,
-        usual="32 on a CPU, 64 on a GPU",
-    )
-    workers: Workers = Option(
-        None,
-        "Threads for decoding and scoring.",
-        least=1,
-        most=1024,
-        instead=parsers.default_workers,
-        usual="number of processors",
-    )
-
-
-class ClusterOptions(MachineOptions, panel="Machine"):
-    """Several devices or machines."""
-
-    device: Device = Option(
-        "auto",
-        "Device of the forward passes: auto, cpu, cuda or cuda:N; or several, with one process each: "
-        "cuda:0,cuda:1 or all.",
-        parsers.commas,
-        also="--devices",
-        several=False,
-    )
-    engine: Plain[str] = Option(
-        "auto",
-        "Where to compute: this process (local), several processes, or a Ray cluster: a new one (ray), or "
-        "the one at ray:HOST:PORT.",
-        partial(parsers.engine, choices=ENGINES),
-        choices=ENGINES,
-    )
-
-    @property
-    def engine_name(self) -> str:
-        """The engine without an address."""
-        return self.engine.partition(":")[0]
-
-    @property
-    def cluster(self) -> str | None:
-        """Address of an existing Ray cluster, as Ray takes it; None for a new one, and without Ray."""
-        address = self.engine.partition(":")[2]
-        return f"ray:{address}" if address.startswith("//") else address or None
 
 
 class ResultsOptions(Form, panel="Output"):
@@ -261,7 +145,7 @@ class ResultsOptions(Form, panel="Output"):
 class JsonOption(Form, panel="Output"):
     """Output for machines."""
 
-    json: Plain[bool] = Option(False, "Print JSON.")
+    json: Plain[bool] = Option(False, "Print JSON.", only="command")
 
 
 class VariantOptions(Form, panel="Machine"):
@@ -289,12 +173,62 @@ class VariantOptions(Form, panel="Machine"):
     )
 
 
-# dataclasses take the options of the last base first
-class PassOptions(
-    ResultsOptions, MachineOptions, TapOptions, TaskOptions, BackboneOptions, LimitOption, DataOptions
-):
+class PassOptions(ResultsOptions, DeviceOptions, LayerOptions, DataOptions, kw_only=False):
     """What to show to which backbones, for which tasks, and which vectors to keep."""
 
+    backbones: Option[Backbones, tuple[str, ...]] = Option(
+        (), BACKBONES, parsers.backbones, also="-b", usual="the suite's", panel="Backbones"
+    )
+    tasks: Words = Option(
+        (),
+        "Tasks, see `list tasks`.",
+        parsers.tasks,
+        also="-t",
+        usual="all that the data allow",
+        panel="Tasks",
+    )
+    _: KW_ONLY
+    weights: Weights = Option((), WEIGHTS, parsers.weights, panel="Backbones")
+    protocol: Words = Option(
+        (),
+        "Evaluation protocols: standard; paper, as in the code of Teaching Matters; or that of one task, "
+        "such as insid3; see `list protocols`.",
+        parsers.protocols,
+        usual="the suite's",
+        panel="Tasks",
+    )
+    limit: Plain[int | None] = Option(
+        None,
+        "Use at most this many images per class, videos, pairs, ..., for a trial.",
+        least=1,
+        usual="all data",
+        panel="Data",
+    )
+    taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
+        "block",
+        "Tensors to read of each block (taps), comma-separated: block, input, norm1, query, key, value, "
+        "heads, attention, mid, norm2, mlp_hidden, mlp, block-normed (the block behind the network's final "
+        "norm); in ResNets block, input, skip, branch.",
+        partial(parsers.some_of, choices=parsers.TAPS),
+        several=False,
+        panel="Layers and vectors",
+    )
+    batch_size: Option[int | str | None, int | Literal["auto"] | None] = Option(
+        None,
+        "Images per batch; auto: on a GPU the fastest batch size, as the task cost measures it.",
+        parsers.batch,
+        usual="32 on a CPU, 64 on a GPU",
+        panel="Machine",
+    )
+    workers: Workers = Option(
+        None,
+        "Threads for decoding and scoring.",
+        least=1,
+        most=1024,
+        instead=parsers.default_workers,
+        usual="number of processors",
+        panel="Machine",
+    )
     poolings: Words = Option(
         "cls,mean",
         "Image vectors: cls (class token), mean (mean of the patch tokens), cls+mean (both, one after the "
@@ -306,12 +240,40 @@ class PassOptions(
     )
 
 
-class Request(ClusterOptions, VariantOptions, PositionOptions, ExtentOptions, PassOptions):
+class Request(VariantOptions, PassOptions):
     """What to run, and how: the options of the command ``run`` and of the function ``layerboard.run``.
 
     An invalid value of a single option raises InputError when the request is made.
     """
 
+    suite: Plain[str | None] = Option(
+        None,
+        "Named set of datasets and backbones; see `list suites`.",
+        usual="mini, or standard with data",
+        panel="Data",
+    )
+    interpolation: Plain[InterpolationChoice] = Option(
+        "auto",
+        "Interpolation of position embeddings at other resolutions; auto: as the authors do it.",
+        panel="Layers and vectors",
+    )
+    device: Device = Option(
+        "auto",
+        "Device of the forward passes: auto, cpu, cuda or cuda:N; or several, with one process each: "
+        "cuda:0,cuda:1 or all.",
+        parsers.commas,
+        also="--devices",
+        several=False,
+        panel="Machine",
+    )
+    engine: Plain[str] = Option(
+        "auto",
+        "Where to compute: this process (local), several processes, or a Ray cluster: a new one (ray), or "
+        "the one at ray:HOST:PORT.",
+        partial(parsers.engine, choices=ENGINES),
+        choices=ENGINES,
+        panel="Machine",
+    )
     copies: Plain[bool] = Option(
         False,
         "With --images: make copies of each image (compressed, cropped, rotated, ...) and score how well "
@@ -423,6 +385,17 @@ class Request(ClusterOptions, VariantOptions, PositionOptions, ExtentOptions, Pa
             for name, (was, now) in pairs.items()
             if was != now
         )
+
+    @property
+    def engine_name(self) -> str:
+        """The engine without an address."""
+        return self.engine.partition(":")[0]
+
+    @property
+    def cluster(self) -> str | None:
+        """Address of an existing Ray cluster, as Ray takes it; None for a new one, and without Ray."""
+        address = self.engine.partition(":")[2]
+        return f"ray:{address}" if address.startswith("//") else address or None
 
     def batch_on(self, device: str) -> int:
         """Images per batch on a type of device, where the fastest batch size has not been measured."""

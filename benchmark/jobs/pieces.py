@@ -4,15 +4,19 @@ Scores of a backbone begin when its last shard exists.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 from math import inf
 from time import perf_counter
 
 from layerboard.benchmark.engines.base import JobQueue, WorkerSlot
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.jobs.backbone_tasks import run_backbone_tasks
 from layerboard.benchmark.jobs.estimate import image_seconds
 from layerboard.benchmark.jobs.job import BackboneJobs, Job, ScoreJob, Setup
+from layerboard.benchmark.jobs.passes import BackboneCache, run_job
+from layerboard.benchmark.jobs.scores import run_scores
 from layerboard.benchmark.passes.one_pass import PassResult
 
 # Minimum seconds of a piece, as estimated: each worker that joins in loads the backbone once more, so
@@ -21,6 +25,29 @@ LEAST_SECONDS = 60.0
 # Pieces per worker that would be left if all had the size of the next one: they become smaller towards the
 # end, so that workers stop at about the same time.
 ROUNDS = 2
+
+Finish = Callable[[Sequence[ScoreJob], PassResult, Reporter], PassResult]
+"""What is made of the stored results of a backbone's passes; it gets their failures, and returns its own."""
+
+
+class PassesAndScores:
+    """The work of a worker, in whichever process: each image once, then what is made of every layer.
+
+    That are the scores, or what ``finish`` makes in their place of the tasks of a backbone. It keeps what the
+    next piece may need, too: the last loaded backbone, and views of images.
+    """
+
+    def __init__(self, finish: Finish = run_scores) -> None:
+        self._finish = finish
+        self._cache: BackboneCache | None = None
+
+    def __call__(self, jobs: BackboneJobs, report: Reporter) -> PassResult:
+        if self._cache is None or self._cache.setup != jobs.setup:
+            self._cache = BackboneCache(jobs.setup, self._cache.views if self._cache else None)
+        passed = PassResult.joined(run_job(job, self._cache, report) for job in jobs.passes)
+        asked = run_backbone_tasks(jobs.backbone_tasks, self._cache, report)
+        finished = self._finish(jobs.scores, PassResult.joined([jobs.before, passed]), report)
+        return PassResult.joined([passed, asked, finished])
 
 
 @dataclass(frozen=True, slots=True)

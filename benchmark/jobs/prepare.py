@@ -1,8 +1,8 @@
 """From a request to jobs: the remaining work of each backbone, and the remaining comparisons."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import combinations_with_replacement, product
 
@@ -11,7 +11,6 @@ from pyarrow import ArrowException
 
 from layerboard.benchmark.engines.choose import device_name, find_devices, find_dtypes
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.forms.parsers import AUTO
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, ScoreJob, Setup
@@ -51,6 +50,9 @@ class PlannedRun:
     plan: Plan
     suite: str  # name under which records are stored
     devices: tuple[torch.device, ...]  # of backbones; the first also does what is done once for all
+    # options by name, with the suite, backbones, protocols and dtypes that planning settled
+    options: Mapping[str, object] = field(default_factory=dict)
+    known: Lock = field(default_factory=dict)  # the weights that it has to have (`known_lock`)
 
 
 @dataclass(frozen=True)
@@ -92,21 +94,13 @@ def plan_of(request: Request, report: Reporter, *, writes: bool = True) -> Plann
         report.say(line)
     there = [task for task in plan.tasks.every if task.needs != "device"] or plan.tasks.every
     name = images_suite(task.dataset for task in there) if request.images else suite.name
-    return PlannedRun(request, plan, name, devices)
-
-
-def settled_options(run: PlannedRun) -> dict[str, object]:
-    """The options of a run by name, with the suite, backbones, protocols and dtypes that planning settled."""
-    suite = choose_suite(run.request)
-    specs = [spec for spec in run.plan.backbones if not spec.is_floor]
-    return vars(run.request) | {
+    entries = (spec.entry for spec in backbones if not spec.is_floor)
+    options = vars(settled) | {
         "suite": suite.name,
-        "backbones": run.request.backbones or tuple(dict.fromkeys(spec.entry for spec in specs)),
-        "protocol": tuple(protocol.name for protocol in find_protocols(run.request, suite)),
-        "dtype": tuple(dict.fromkeys(spec.dtype for spec in specs))
-        if AUTO in run.request.dtype
-        else run.request.dtype,
+        "backbones": request.backbones or tuple(dict.fromkeys(entries)),
+        "protocol": tuple(protocol.name for protocol in protocols),
     }
+    return PlannedRun(request, plan, name, devices, options, lock)
 
 
 def identified(run: PlannedRun) -> tuple[list[Setup], list[Failure]]:
@@ -115,13 +109,12 @@ def identified(run: PlannedRun) -> tuple[list[Setup], list[Failure]]:
     Floors that nobody named are left out if there is nothing to compare them with.
     """
     plan, request = run.plan, run.request
-    lock = known_lock(request)
     failures = [Failure("data", absent.task, absent.reason, bad_input=True) for absent in plan.tasks.broken]
     setups: list[Setup] = []
     for spec in plan.backbones:
         try:
             identity = identify(spec, cache_dir=request.cache)
-            require_locked(locked_weights(spec, identity), lock, request)
+            require_locked(locked_weights(spec, identity), run.known, request)
         except InputError as error:
             failures.append(failure(error, spec.name))
         else:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import inf
+from pathlib import Path
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -36,6 +38,14 @@ class Listener:
 Listeners = Sequence[Listener]
 
 
+class VectorFile(NamedTuple):
+    """A file of vectors."""
+
+    backbone: str  # its name
+    command: str  # name of the ``score`` command that scores it
+    path: Path
+
+
 @dataclass(frozen=True)
 class PassResult:
     """Result of one pass, or of all passes, tasks and scores of backbones together."""
@@ -45,6 +55,7 @@ class PassResult:
     failures: tuple[Failure, ...] = ()
     # by backbone name and task key: why the backbone cannot provide what the task is fed
     refusals: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    files: tuple[VectorFile, ...] = ()  # files of vectors that were written
 
     @classmethod
     def joined(cls, results: "Iterable[PassResult]") -> "PassResult":
@@ -55,6 +66,7 @@ class PassResult:
             tuple(dict.fromkeys(line for result in every for line in result.unreadable)),
             tuple(dict.fromkeys(failure for result in every for failure in result.failures)),
             {key: reason for result in every for key, reason in result.refusals.items()},
+            tuple(file for result in every for file in result.files),
         )
 
 

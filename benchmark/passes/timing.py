@@ -1,8 +1,8 @@
 """Costs of a backbone: forward passes of growing batches, timed at every layer."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from math import nan
 from pathlib import Path
 from time import perf_counter
@@ -43,14 +43,14 @@ def measure_cost(
     of a forward pass, normalisation included, until its output exists. On a later visit, one image at each
     size and the best batch are timed once more; everything else is kept.
     """
-    spec, layers, own = backbone.spec, _scored(backbone), _own_size(backbone)
-    compiling = _compile(backbone, layers) if backbone.compiled else nan
-    counts = {} if former else _counts(backbone, layers, [own, *sizes])
+    clock = Stopwatch(backbone, rule)
+    spec, layers, own = backbone.spec, clock.layers, clock.own_size
+    compiling = clock.compile() if backbone.compiled else nan
+    counts = {} if former else clock.counts([own, *sizes])
     sizes = [*(former.views if former else counts)]
     begin, waited = perf_counter(), _waited()
-    single = _in_turns(backbone, layers, rule, sizes)
-    batches = _again(backbone, layers, rule, former, single[own]) if former else ()
-    batches = batches or _growing(backbone, layers, rule, single[own])
+    single = clock.in_turns(sizes)
+    batches = clock.again(former, single[own]) if former else clock.growing(single[own])
     threads = torch.get_num_threads() if backbone.device.type == "cpu" else 1
     waiting = (_waited() - waited) / (perf_counter() - begin) / threads
     if former:
@@ -67,9 +67,8 @@ def measure_cost(
         )
         for size in sizes
     }
-    best = max(batches, key=lambda forwards: forwards.rate).batch
-    peak = _peak(backbone, _pixels(backbone, best, own), layers)
-    largest, reason = _largest(backbone, layers, batches[-1].batch, rule.seconds)
+    peak = clock.peak(max(batches, key=lambda forwards: forwards.rate).batch)
+    largest, reason = clock.largest(batches[-1].batch)
     weights, operations = counts[own][layers[-1]]
     reasons = {
         "largest-batch": reason,
@@ -102,52 +101,163 @@ def best_batch(backbone: Backbone, rule: CostConfig) -> int:
         free, whole = torch.cuda.mem_get_info(backbone.device)
         return 2 * free > whole
 
-    layers = _scored(backbone)
+    clock = Stopwatch(backbone, rule)
     if backbone.compiled:
-        _compile(backbone, layers)
-    own = _own_size(backbone)
-    single = _in_turns(backbone, layers, rule, [own])[own]
-    timed = _growing(backbone, layers, rule, single, has_room)
+        clock.compile()
+    own = clock.own_size
+    timed = clock.growing(clock.in_turns([own])[own], has_room)
     return max(timed, key=lambda forwards: forwards.rate).batch
 
 
-def _own_size(backbone: Backbone) -> ViewSize:
-    return ViewSize(backbone.spec.input_size, backbone.spec.input_size)
+@dataclass(frozen=True)
+class Stopwatch:
+    """Shows a backbone batches of images at a size, by default its own, and times its scored layers."""
 
+    backbone: Backbone
+    rule: CostConfig
 
-def _counts(backbone: Backbone, layers: Layers, sizes: Sequence[ViewSize]) -> dict[ViewSize, Counts]:
-    """Weights and operations up to each layer for one image, at the sizes at which it can be shown one.
+    @property
+    def own_size(self) -> ViewSize:
+        return ViewSize(self.backbone.spec.input_size, self.backbone.spec.input_size)
 
-    The first size, its own, must be possible: otherwise the error is raised.
-    """
-    alike: dict[object, Counts | None] = {}  # no image of that many pixels can be shown if None
-    for size in sizes:
-        if _pixels_of(size) not in alike:
-            count = partial(count_up_to, backbone, _pixels(backbone, 1, size), layers)
-            try:
-                alike[_pixels_of(size)] = within_memory(backbone.device, count) if alike else count()
-            except InputError:
-                if not alike:
-                    raise
-                alike[_pixels_of(size)] = None
-    return {size: counted for size in sizes if (counted := alike[_pixels_of(size)]) is not None}
+    @cached_property
+    def layers(self) -> Layers:
+        return tuple(layer for layer in self.backbone.spec.layers if layer.index > 0)
+
+    def pixels(self, batch: int, size: ViewSize | None = None) -> Tensor:
+        """Random noise as images on the device, uint8 [batch * tiles 3 height width]."""
+        size, device = size or self.own_size, self.backbone.device
+        width, height = size.shown
+        seeded = torch.Generator(device).manual_seed(0)
+        shape = batch * size.tiles, 3, height, width
+        return torch.randint(0, 256, shape, dtype=torch.uint8, generator=seeded, device=device)
+
+    def forward(self, pixels: Tensor) -> list[float]:
+        """Seconds from the start of a forward pass to each layer."""
+        backbone, layers = self.backbone, self.layers
+        if backbone.device.type != "cuda":
+            moments = [perf_counter()]
+            backbone.visit(pixels, lambda _: moments.append(perf_counter()), layers)
+            return [moment - moments[0] for moment in moments[1:]]
+        events: list[torch.cuda.Event] = []
+
+        def mark() -> None:
+            events.append(torch.cuda.Event(enable_timing=True))  # type: ignore[no-untyped-call]
+            events[-1].record(torch.cuda.current_stream(backbone.device))
+
+        mark()
+        backbone.visit(pixels, lambda _: mark(), layers)
+        events[-1].synchronize()  # the process waits for the GPU once, at the end
+        return [events[0].elapsed_time(event) / 1000 for event in events[1:]]
+
+    def compile(self) -> float:
+        """Seconds to compile graphs for one image and for any number, so that no timing includes it."""
+        begin = perf_counter()
+        for batch in (1, 2, 3):
+            self.forward(self.pixels(batch))
+        return perf_counter() - begin
+
+    def counts(self, sizes: Sequence[ViewSize]) -> dict[ViewSize, Counts]:
+        """Weights and operations up to each layer for one image, at those sizes at which it can be shown.
+
+        The first size, its own, must be possible: otherwise the error is raised.
+        """
+        alike: dict[object, Counts | None] = {}  # no image of that many pixels can be shown if None
+        for size in sizes:
+            if _pixels_of(size) not in alike:
+                count = partial(count_up_to, self.backbone, self.pixels(1, size), self.layers)
+                try:
+                    alike[_pixels_of(size)] = within_memory(self.backbone.device, count) if alike else count()
+                except InputError:
+                    if not alike:
+                        raise
+                    alike[_pixels_of(size)] = None
+        return {size: counted for size in sizes if (counted := alike[_pixels_of(size)]) is not None}
+
+    def again(self, former: MeasuredCosts, single: Timed) -> tuple[Timed, ...]:
+        """The timings of batches on former visits, with more for one image and for the best batch."""
+        best, first = former.best.batch, former.batches[0].joined(single)
+        return first, *(
+            each.joined(self.timed(each.batch)) if each.batch == best else each for each in former.batches[1:]
+        )
+
+    def growing(self, single: Timed, has_room: Callable[[], bool] = lambda: True) -> tuple[Timed, ...]:
+        """Timings of one image, and of doubled batches while these are faster, fit and are not too slow."""
+        begin, timed, rule = perf_counter(), [single], self.rule
+        limit = min(rule.seconds, rule.images * single.whole)
+        while timed[-1].batch < LARGEST_BATCH and has_room():
+            expected = 2 * rule.rounds * timed[-1].whole
+            if perf_counter() - begin + expected > limit:
+                break
+            if (
+                forwards := within_memory(self.backbone.device, partial(self.timed, 2 * timed[-1].batch))
+            ) is None:
+                break
+            timed.append(forwards)
+            rates = [each.rate for each in timed]
+            if max(rates[-2:]) < rule.gain * max(rates[:-2], default=0):
+                break
+        return tuple(timed)
+
+    def in_turns(self, sizes: Sequence[ViewSize]) -> dict[ViewSize, Timed]:
+        """Timed forward passes of one image, at all sizes in turn: other work disturbs none of them alone.
+
+        Sizes that are cut into as many tiles of one side are the same pixels, and timed once.
+        """
+        rule, pixels = self.rule, {_pixels_of(size): self.pixels(1, size) for size in sizes}
+        begin, rounds = perf_counter(), list[dict[object, list[float]]]()
+        for shown in pixels.values():
+            for _ in range(rule.warm_up):
+                self.forward(shown)
+        for number in range(rule.most_rounds):
+            limit = rule.seconds if number < rule.rounds else rule.single_seconds
+            if rounds and perf_counter() - begin >= limit:
+                break
+            rounds.append({each: self.forward(shown) for each, shown in pixels.items()})
+        return {size: self._passes(1, [each[_pixels_of(size)] for each in rounds]) for size in sizes}
+
+    def timed(self, batch: int) -> Timed:
+        """Timed forward passes of one batch size.
+
+        Passes of one image have warmed up; a first pass that is slow counts no more than a disturbed one.
+        """
+        pixels = self.pixels(batch)
+        return self._passes(batch, [self.forward(pixels) for _ in range(self.rule.rounds)])
+
+    def _passes(self, batch: int, rounds: Sequence[list[float]]) -> Timed:
+        return Timed(batch, dict(zip(self.layers, map(list, zip(*rounds, strict=True)), strict=True)))
+
+    def peak(self, batch: int) -> int:
+        """Peak bytes of a forward pass, weights included, from the GPU allocator or the tensors."""
+        pixels, device = self.pixels(batch), self.backbone.device
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
+            self.forward(pixels)
+            return int(torch.cuda.max_memory_allocated(device))
+        held = Census()
+        with held:
+            self.forward(pixels)
+        return held.peak
+
+    def largest(self, batch: int) -> tuple[int | None, str]:
+        """The largest power of two that fits into GPU memory, from ``batch`` on, or why there is none."""
+        if self.backbone.device.type != "cuda":
+            return None, NO_LIMIT
+
+        def show(size: int) -> list[float]:
+            return self.forward(self.pixels(size))
+
+        begin = perf_counter()
+        while batch < LARGEST_BATCH and perf_counter() - begin < self.rule.seconds:
+            if within_memory(self.backbone.device, partial(show, 2 * batch)) is None:
+                return batch, ""
+            batch *= 2
+        return None, f"{batch} images fit; larger batches were not tried"
 
 
 def _pixels_of(size: ViewSize) -> object:
     """What sizes share whose images are as many pixels in as many tiles, so that they cost the same."""
     return size.tiles, size.shown
-
-
-def _scored(backbone: Backbone) -> Layers:
-    return tuple(layer for layer in backbone.spec.layers if layer.index > 0)
-
-
-def _compile(backbone: Backbone, layers: Layers) -> float:
-    """Seconds to compile graphs for one image and for any number, so that no timing includes it."""
-    begin = perf_counter()
-    for batch in (1, 2, 3):
-        _forward(backbone, _pixels(backbone, batch, _own_size(backbone)), layers)
-    return perf_counter() - begin
 
 
 def _waited() -> float:
@@ -157,125 +267,3 @@ def _waited() -> float:
         return sum(int(file.read_text().split()[1]) for file in files) / 1e9
     except OSError:
         return nan
-
-
-def _again(
-    backbone: Backbone, layers: Layers, rule: CostConfig, former: MeasuredCosts, single: Timed
-) -> tuple[Timed, ...]:
-    """The timings of batches on former visits, with more for one image and for the best batch."""
-    best, first = former.best.batch, former.batches[0].joined(single)
-    return first, *(
-        each.joined(_timed(backbone, each.batch, layers, rule)) if each.batch == best else each
-        for each in former.batches[1:]
-    )
-
-
-def _growing(
-    backbone: Backbone,
-    layers: Layers,
-    rule: CostConfig,
-    single: Timed,
-    has_room: Callable[[], bool] = lambda: True,
-) -> tuple[Timed, ...]:
-    """Timings of one image, and of doubled batches as long as these are faster, fit and are not too slow."""
-    begin, timed = perf_counter(), [single]
-    limit = min(rule.seconds, rule.images * single.whole)
-    while timed[-1].batch < LARGEST_BATCH and has_room():
-        expected = 2 * rule.rounds * timed[-1].whole
-        if perf_counter() - begin + expected > limit:
-            break
-        larger = partial(_timed, backbone, 2 * timed[-1].batch, layers, rule)
-        if (forwards := within_memory(backbone.device, larger)) is None:
-            break
-        timed.append(forwards)
-        rates = [each.rate for each in timed]
-        if max(rates[-2:]) < rule.gain * max(rates[:-2], default=0):
-            break
-    return tuple(timed)
-
-
-def _in_turns(
-    backbone: Backbone, layers: Layers, rule: CostConfig, sizes: Sequence[ViewSize]
-) -> dict[ViewSize, Timed]:
-    """Timed forward passes of one image, at all sizes in turn: other work disturbs none of them alone.
-
-    Sizes that are cut into as many tiles of one side are the same pixels, and timed once.
-    """
-    pixels = {_pixels_of(size): _pixels(backbone, 1, size) for size in sizes}
-    begin, rounds = perf_counter(), list[dict[object, list[float]]]()
-    for shown in pixels.values():
-        for _ in range(rule.warm_up):
-            _forward(backbone, shown, layers)
-    for number in range(rule.most_rounds):
-        limit = rule.seconds if number < rule.rounds else rule.single_seconds
-        if rounds and perf_counter() - begin >= limit:
-            break
-        rounds.append({each: _forward(backbone, shown, layers) for each, shown in pixels.items()})
-    return {size: _passes(1, layers, [each[_pixels_of(size)] for each in rounds]) for size in sizes}
-
-
-def _timed(backbone: Backbone, batch: int, layers: Layers, rule: CostConfig) -> Timed:
-    """Timed forward passes of one batch size.
-
-    Passes of one image have warmed up; a first pass that is slow counts no more than a disturbed one.
-    """
-    pixels = _pixels(backbone, batch, _own_size(backbone))
-    return _passes(batch, layers, [_forward(backbone, pixels, layers) for _ in range(rule.rounds)])
-
-
-def _passes(batch: int, layers: Layers, rounds: Sequence[list[float]]) -> Timed:
-    return Timed(batch, dict(zip(layers, map(list, zip(*rounds, strict=True)), strict=True)))
-
-
-def _forward(backbone: Backbone, pixels: Tensor, layers: Layers) -> list[float]:
-    """Seconds from the start of a forward pass to each layer."""
-    if backbone.device.type != "cuda":
-        moments = [perf_counter()]
-        backbone.visit(pixels, lambda _: moments.append(perf_counter()), layers)
-        return [moment - moments[0] for moment in moments[1:]]
-    events: list[torch.cuda.Event] = []
-
-    def mark() -> None:
-        events.append(torch.cuda.Event(enable_timing=True))  # type: ignore[no-untyped-call]
-        events[-1].record(torch.cuda.current_stream(backbone.device))
-
-    mark()
-    backbone.visit(pixels, lambda _: mark(), layers)
-    events[-1].synchronize()  # the process waits for the GPU once, at the end
-    return [events[0].elapsed_time(event) / 1000 for event in events[1:]]
-
-
-def _pixels(backbone: Backbone, batch: int, size: ViewSize) -> Tensor:
-    """Random noise as images of a size on the device, uint8 [batch * tiles 3 height width]."""
-    width, height = size.shown
-    seeded = torch.Generator(backbone.device).manual_seed(0)
-    shape = batch * size.tiles, 3, height, width
-    return torch.randint(0, 256, shape, dtype=torch.uint8, generator=seeded, device=backbone.device)
-
-
-def _peak(backbone: Backbone, pixels: Tensor, layers: Layers) -> int:
-    """Peak bytes of a forward pass, weights included, from the GPU allocator or the tensors."""
-    if backbone.device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(backbone.device)
-        _forward(backbone, pixels, layers)
-        return int(torch.cuda.max_memory_allocated(backbone.device))
-    held = Census()
-    with held:
-        _forward(backbone, pixels, layers)
-    return held.peak
-
-
-def _largest(backbone: Backbone, layers: Layers, batch: int, seconds: float) -> tuple[int | None, str]:
-    """The largest power of two that fits into GPU memory, from ``batch`` upwards, or why it is unknown."""
-    if backbone.device.type != "cuda":
-        return None, NO_LIMIT
-
-    def show(size: int) -> list[float]:
-        return _forward(backbone, _pixels(backbone, size, _own_size(backbone)), layers)
-
-    begin = perf_counter()
-    while batch < LARGEST_BATCH and perf_counter() - begin < seconds:
-        if within_memory(backbone.device, partial(show, 2 * batch)) is None:
-            return batch, ""
-        batch *= 2
-    return None, f"{batch} images fit; larger batches were not tried"

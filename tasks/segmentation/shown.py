@@ -139,33 +139,42 @@ class LabelledImages(WithScenes, MeasuredTask):
 
         Empty if no image has a labelled pixel, or the features are all equal.
         """
-        over, averaged = self.over, AVERAGED.get(self.over, "shown")
         by_ending = {ending: self.overlaps(ending, measurements) for ending in self.endings}
-        first = by_ending[""]
-        valid = np.asarray(first.truth.any(axis=1))
-        if not valid.any():
-            return Outcome((), empty=NO_LABELS)
-        if not any(np.any(measured["varies"]) for measured in measurements):
+        outcome = outcome_of(by_ending, [scene.sample.key for scene in self.scenes], self.over)
+        if outcome.scores and not any(np.any(measured["varies"]) for measured in measurements):
             return Outcome((), empty=ALIKE)
-        counted = _counted(by_ending, over)
-        values = {f"truth {number}": first.truth[valid, number].astype(np.float64) for number in counted}
-        for name, overlaps in by_ending.items():
-            for number in counted:
-                values[f"inter{name} {number}"] = overlaps.intersection[valid, number].astype(np.float64)
-                values[f"union{name} {number}"] = overlaps.union[valid, number].astype(np.float64)
-        sums = {name: overlaps.sum(valid) for name, overlaps in by_ending.items()}
-        rows = {
-            "mIoU": (sums[""].mean_iou(averaged), Statistic("inter/union", over)),
-            "pixel accuracy": (sums[""].accuracy(), Statistic("inter/truth", "pixels")),
-            "class accuracy": (sums[""].mean_accuracy(), Statistic("inter/truth", "classes")),
-        }
-        for name in by_ending:
-            statistic = Statistic(f"inter{name}/union{name}", over)
-            rows.setdefault(f"mIoU{name}", (sums[name].mean_iou(averaged), statistic))
-        names = tuple(scene.sample.key for scene, there in zip(self.scenes, valid, strict=True) if there)
-        scores = (Score(metric, 100.0 * value, len(names), "images") for metric, (value, _) in rows.items())
-        statistics = {metric: statistic for metric, (_, statistic) in rows.items()}
-        return Outcome(tuple(scores), Items("images", names, names, ("",) * len(names), values, statistics))
+        return outcome
+
+
+def outcome_of(by_ending: Mapping[str, Overlaps], keys: Sequence[str], over: Over) -> Outcome:
+    """Mean IoU and accuracies in percent, with one item per image that has a labelled pixel.
+
+    The overlaps of votes by their endings are [images classes], ``keys`` the names of the images. The mean
+    is over those classes. Empty if no image has a labelled pixel.
+    """
+    averaged, first = AVERAGED.get(over, "shown"), by_ending[""]
+    valid = np.asarray(first.truth.any(axis=1))
+    if not valid.any():
+        return Outcome((), empty=NO_LABELS)
+    counted = _counted(by_ending, over)
+    values = {f"truth {number}": first.truth[valid, number].astype(np.float64) for number in counted}
+    for name, overlaps in by_ending.items():
+        for number in counted:
+            values[f"inter{name} {number}"] = overlaps.intersection[valid, number].astype(np.float64)
+            values[f"union{name} {number}"] = overlaps.union[valid, number].astype(np.float64)
+    sums = {name: overlaps.sum(valid) for name, overlaps in by_ending.items()}
+    rows = {
+        "mIoU": (sums[""].mean_iou(averaged), Statistic("inter/union", over)),
+        "pixel accuracy": (sums[""].accuracy(), Statistic("inter/truth", "pixels")),
+        "class accuracy": (sums[""].mean_accuracy(), Statistic("inter/truth", "classes")),
+    }
+    for name in by_ending:
+        statistic = Statistic(f"inter{name}/union{name}", over)
+        rows.setdefault(f"mIoU{name}", (sums[name].mean_iou(averaged), statistic))
+    names = tuple(key for key, there in zip(keys, valid, strict=True) if there)
+    scores = (Score(metric, 100.0 * value, len(names), "images") for metric, (value, _) in rows.items())
+    statistics = {metric: statistic for metric, (_, statistic) in rows.items()}
+    return Outcome(tuple(scores), Items("images", names, names, ("",) * len(names), values, statistics))
 
 
 def _counted(by_ending: Mapping[str, Overlaps], over: Over) -> Integers:

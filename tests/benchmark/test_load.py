@@ -39,7 +39,9 @@ def test_vectors_are_those_of_a_run(  # type: ignore[no-untyped-def]
         name, "knn", data=data, layers=str(layer), output=tmp_path, cache=tmp_path / "cache",
         workers=1, poolings=kept,
     )  # fmt: skip
-    (path,) = [file.path for file in write_vectors(request, Silent())[0] if f".{pooling}." in file.path.name]
+    (path,) = [
+        file.path for file in write_vectors(request, Silent()).files if f".{pooling}." in file.path.name
+    ]
     with np.load(path) as arrays:
         keys, expected = [str(key) for key in arrays["test_keys"]], arrays["test"]
     files = {one.name: one for one in (data / "imagenet").rglob("*.JPEG")}

@@ -29,6 +29,7 @@ from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.runs import command, run
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import reduce
+from workshop.list_queue import results_in_order
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 
@@ -147,8 +148,8 @@ def test_a_function_may_return_a_network_or_what_from_module_gives(
 def test_a_process_builds_its_own(write: Callable[..., str]) -> None:
     (spec,) = find([write("own_a")])
     heard = Heard()
-    beside = ProcessEngine(1, threads=1).map(means, [spec], heard)
-    assert beside == LocalEngine().map(means, [spec], heard)
+    beside = results_in_order(ProcessEngine(1, threads=1), means, [spec], heard)
+    assert beside == results_in_order(LocalEngine(), means, [spec], heard)
     assert len(beside[0]) == 4
     assert heard.lines == ["own-mixer", "own-mixer"]
 

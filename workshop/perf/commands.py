@@ -12,6 +12,7 @@ import torch
 from layerboard.benchmark.engines.choose import find_engine
 from layerboard.benchmark.engines.progress import Reporter, Silent
 from layerboard.benchmark.forms.request import Request
+from workshop.list_queue import results_in_order
 from workshop.perf.measuring import Budget, Rounds, Row, Setting, processors
 
 PROGRAM = (sys.executable, "-m", "layerboard")
@@ -89,5 +90,5 @@ def busy(products: int, report: Reporter) -> tuple[float, float]:
 def _seconds(name: str, workers: int, jobs: Sequence[int]) -> float:
     """Seconds from the start of the first job to the end of the last."""
     engine = find_engine((), Request(engine=name, device="cpu", workers=workers), [torch.device("cpu")])
-    spans = engine.map(busy, jobs, Silent())
+    spans = results_in_order(engine, busy, jobs, Silent())
     return max(end for _, end in spans) - min(begin for begin, _ in spans)

@@ -17,6 +17,7 @@ from layerboard.benchmark.engines.progress import Reporter, Silent
 from layerboard.mini.facts import MINI_VERSION
 from layerboard.zoo.atomic import whole_file, write_whole
 from layerboard.zoo.errors import InputError
+from workshop.list_queue import results_in_order
 from workshop.render.sample import sample_image
 from workshop.render.templates import TEMPLATES
 from workshop.training.data import Pictures
@@ -82,7 +83,7 @@ def _render(wanted: Wanted, folder: Path, workers: int, report: Reporter) -> Non
     engine = ProcessEngine(workers, threads=None) if workers > 1 and len(missing) > 1 else LocalEngine()
     with report.bar("rendering", wanted.count, "images") as advance:
         advance(wanted.count - sum(len(places) for _, places in missing))
-        engine.map(partial(render_chunk, wanted), missing, Silent(advance, report.say))
+        results_in_order(engine, partial(render_chunk, wanted), missing, Silent(advance, report.say))
     _join(wanted, [path for path, _ in chunks], folder)
 
 

@@ -11,6 +11,7 @@ from layerboard.mini.facts import MINI_VERSION
 from layerboard.tasks.datasets.classes import Classification
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
+from workshop.list_queue import results_in_order
 from workshop.render.write_packs import packed_files, write_dataset
 from workshop.render.writers.write import Piece, finish, missing_pieces, render_piece
 
@@ -33,7 +34,7 @@ def render_pieces(root: Path, pieces: Sequence[Piece], workers: int, report: Rep
     engine = ProcessEngine(workers, threads=None) if workers > 1 and len(pieces) > 1 else LocalEngine()
     images = sum(piece.images for piece in pieces)
     with report.bar("rendering the mini datasets", images, "images") as advance:
-        engine.map(partial(_render, root), pieces, Silent(advance, report.say))
+        results_in_order(engine, partial(_render, root), pieces, Silent(advance, report.say))
 
 
 def _render(root: Path, piece: Piece, report: Reporter) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import layerboard
-from layerboard.benchmark.engines.base import ListQueue, LocalEngine, Worker, WorkerDiedError, WorkerSlot
+from layerboard.benchmark.engines.base import LocalEngine, Worker, WorkerDiedError, WorkerSlot
 from layerboard.benchmark.engines.choose import find_devices, find_engine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.forms.request import Request
@@ -21,6 +21,7 @@ from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import comparable, run
 from tests.zoo.own.module.networks import SIZE, Vit
+from workshop.list_queue import ListQueue
 
 WRONG: tuple[tuple[dict[str, object], str], ...] = (
     ({"device": "all"}, "--device all takes every GPU, and this machine has none; leave it out"),

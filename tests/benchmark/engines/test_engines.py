@@ -27,6 +27,7 @@ from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.light import Unreadable, double, number
 from tests.benchmark.runs import QUICK, assert_same_records, environment
 from tests.zoo.reduced import reduce
+from workshop.list_queue import results_in_order
 
 SCRIPT = """
 import json, sys
@@ -68,7 +69,7 @@ def test_processes_give_what_one_process_gives_also_to_a_script_without_a_guard(
 
 def test_a_job_that_cannot_be_read_elsewhere_says_why() -> None:
     with pytest.raises(InputError, match="no folder of data here"):
-        ProcessEngine(1, threads=None).map(double, [Unreadable()], Silent())  # type: ignore[list-item]
+        results_in_order(ProcessEngine(1, threads=None), double, [Unreadable()], Silent())  # type: ignore[list-item]
 
 
 class Heard(Silent):
@@ -81,10 +82,10 @@ class Heard(Silent):
 
 @pytest.mark.slow  # a process of its own imports torch
 def test_a_process_reports_and_its_death_is_a_sentence() -> None:
-    assert LocalEngine().map(double, [1, 2], Silent()) == [2, 4]
+    assert results_in_order(LocalEngine(), double, [1, 2], Silent()) == [2, 4]
     engine, heard = ProcessEngine(1, threads=1), Heard()
     with pytest.raises(WorkerDiedError, match="a process of the run was ended from outside"):
-        engine.map(double, [1, 3], heard)
+        results_in_order(engine, double, [1, 3], heard)
     assert "said 1" in heard.lines
 
 
@@ -97,7 +98,7 @@ def interrupt(line: str) -> None:
 def test_an_interrupt_ends_a_run_whose_process_was_killed() -> None:
     begin = time.monotonic()
     with pytest.raises((KeyboardInterrupt, WorkerDiedError)):
-        ProcessEngine(1, threads=None).map(number, [600.0], Silent(say=interrupt))
+        results_in_order(ProcessEngine(1, threads=None), number, [600.0], Silent(say=interrupt))
     assert time.monotonic() - begin < 300
 
 
@@ -119,4 +120,4 @@ def test_without_shared_memory_a_sentence_says_what_to_do(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("layerboard.benchmark.engines.processes._CONTEXT.Queue", refused)
     with pytest.raises(InputError, match=r"/dev/shm cannot be used .Permission denied.; .* --workers 1"):
-        ProcessEngine(2, None).map(print, [1, 2], Silent())
+        results_in_order(ProcessEngine(2, None), print, [1, 2], Silent())

@@ -19,14 +19,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from layerboard.benchmark.api import PassesAndScores
 from layerboard.benchmark.engines import ray as engine
-from layerboard.benchmark.engines.base import ListQueue, WorkerDiedError, WorkerSlot
+from layerboard.benchmark.engines.base import WorkerDiedError, WorkerSlot
 from layerboard.benchmark.engines.progress import Message
 from layerboard.benchmark.engines.ray import RayEngine
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import pieces
-from layerboard.benchmark.jobs.pieces import Pieces
+from layerboard.benchmark.jobs.pieces import PassesAndScores, Pieces
 from layerboard.leaderboards.records.record import read_records
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import BACKBONES, Whole
@@ -34,6 +33,7 @@ from tests.benchmark.engines.own_worker import halved, niceness
 from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, comparable, environment, run, shards
+from workshop.list_queue import ListQueue, results_in_order
 
 TASKS = ["knn", "davis", "cka"]
 
@@ -69,11 +69,11 @@ def assert_same_bytes(records: pd.DataFrame, whole: Whole) -> None:
 @pytest.mark.usefixtures("cluster")
 def test_actors_report_give_results_in_order_and_raise_what_is_wrong() -> None:
     ray, heard = RayEngine(Request(engine="ray", workers=2)), Heard()
-    assert ray.map(halved, [2, 4, 6], heard) == [1, 2, 3]
+    assert results_in_order(ray, halved, [2, 4, 6], heard) == [1, 2, 3]
     assert sorted(heard.lines) == ["halved 2", "halved 4", "halved 6"]
     with pytest.raises(InputError, match="3 is odd"):
-        ray.map(halved, [2, 3], heard)
-    assert ray.map(niceness, [0], heard) == [os.nice(0)]
+        results_in_order(ray, halved, [2, 3], heard)
+    assert results_in_order(ray, niceness, [0], heard) == [os.nice(0)]
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def test_a_job_that_its_workers_die_of_ends_the_run_with_a_sentence() -> None:
     heard = Heard()
     lost = r"a piece of the work lost its worker 3 times \('The actor is dead because .* has died'\)"
     with pytest.raises(WorkerDiedError, match=lost):
-        RayEngine(Request(engine="ray", workers=1)).map(halved, [2, -1], heard)
+        results_in_order(RayEngine(Request(engine="ray", workers=1)), halved, [2, -1], heard)
     assert heard.lines[0] == "halved 2"
 
 

@@ -157,7 +157,7 @@ def filled(form: Callable[..., Form], *words: str) -> Form:
 @FORMS
 def test_command_and_form_have_the_same_options(form: type, name: str) -> None:
     options = options_of_command(name)
-    assert sorted(options) == sorted(one.name for one in fields(form))
+    assert sorted(options) == sorted(one.name for one in declared(form))
     for option in declared(form):
         made = options[option.name]
         assert option.help.endswith(".")
@@ -281,7 +281,7 @@ def test_help_shows_public_functions_first() -> None:
     before, _, _ = text.partition("PACKAGE CONTENTS")
     assert "run(backbones=(), tasks=(), *, data=None" in before
     assert "poolings='cls,mean'" in before
-    assert "Run backbones on tasks; returns the best of each task" in before
+    assert "Returns the best of each task, and the records of the suite" in before
     assert "poolings: Image vectors: cls (class token), mean (mean of the patch" in before
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from layerboard.benchmark.passes import timing
-from layerboard.benchmark.passes.timing import best_batch, measure_cost
+from layerboard.benchmark.passes.timing import Stopwatch, best_batch, measure_cost
 from layerboard.tasks.analyses.cost import CostConfig
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Visitor
@@ -170,16 +170,16 @@ def test_a_cpu_has_no_largest_batch_and_a_double_no_weights(measured) -> None:  
 def test_on_a_card_the_largest_batch_is_the_last_that_fits(
     monkeypatch: pytest.MonkeyPatch, fits: int, expected: int | None
 ) -> None:
-    def forward(backbone: object, pixels: int, layers: object) -> list[float]:
+    def forward(clock: object, pixels: int) -> list[float]:
         if pixels > fits:
             raise torch.OutOfMemoryError
         return []
 
-    monkeypatch.setattr(timing, "_forward", forward)
-    monkeypatch.setattr(timing, "_pixels", lambda backbone, batch, size: batch)
+    monkeypatch.setattr(Stopwatch, "forward", forward)
+    monkeypatch.setattr(Stopwatch, "pixels", lambda clock, batch, size=None: batch)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     card = CountingBackbone(device=torch.device("cuda"))
-    batch, reason = timing._largest(card, (), 4, 1000.0)
+    batch, reason = Stopwatch(card, RULE).largest(4)
     assert batch == expected
     assert reason == ("" if expected else "4096 images fit; larger batches were not tried")
 
@@ -196,12 +196,12 @@ def test_a_card_says_which_batch_is_fastest_and_keeps_half_of_its_memory(
 ) -> None:
     shown: list[int] = []
 
-    def forward(backbone: object, pixels: int, layers: tuple[Layer, ...]) -> list[float]:
+    def forward(clock: Stopwatch, pixels: int) -> list[float]:
         shown.append(pixels)
-        return [seconds(pixels)] * len(layers)
+        return [seconds(pixels)] * len(clock.layers)
 
-    monkeypatch.setattr(timing, "_forward", forward)
-    monkeypatch.setattr(timing, "_pixels", lambda backbone, batch, size: batch)
+    monkeypatch.setattr(Stopwatch, "forward", forward)
+    monkeypatch.setattr(Stopwatch, "pixels", lambda clock, batch, size=None: batch)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (128 - shown[-1], 128))
     assert best_batch(CountingBackbone(device=torch.device("cuda")), RULE) == expected
     assert max(shown) <= 64
