@@ -206,6 +206,12 @@ class Page:
         return next((block for block in self.blocks if isinstance(block, Numbers)), None)
 
 
+def section(lead: Heading | Text, *blocks: Block) -> list[Block]:
+    """Blocks below a heading or a paragraph, without empty tables; none if only words would be left."""
+    filled = [block for block in blocks if not isinstance(block, Table) or len(block.frame)]
+    return [lead, *filled] if any(not isinstance(block, Text) for block in filled) else []
+
+
 def own_span(maps: Iterable[Numbers2D]) -> Span | None:
     """Minimum and maximum of the numbers of some maps; None if there are none."""
     finite = [values[np.isfinite(values)] for values in maps]
