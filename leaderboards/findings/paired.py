@@ -109,8 +109,8 @@ def best_difference(board: Board, column: Column, names: tuple[str, str]) -> Ver
     _require_scores(board, column, names)
     first, second = (best_side(column.candidates, name) for name in names)
     ranked = column.family.sort_values("value", ascending=False, kind="stable")
-    items = (_items(board, column, sides_of(ranked, name, sort=False)) for name in names)
-    return _versus(column, first, second, group_difference(*items, column.metric))
+    own, others = (_items(board, column, sides_of(ranked, name, sort=False)) for name in names)
+    return _versus(column, first, second, group_difference(own, others, column.metric))
 
 
 def _same(board: Board, column: Column, names: tuple[str, str]) -> list[Versus]:
@@ -120,15 +120,15 @@ def _same(board: Board, column: Column, names: tuple[str, str]) -> list[Versus]:
     items = (_items(board, column, sides) for sides in zip(*pairs, strict=True))
     compared = []
     for (first, second), both in zip(pairs, zip(*items, strict=True), strict=True):
-        found = paired_differences(both, column.metric, reference=1)
-        numbers = found and [float(each[0]) for each in (found.value, found.low, found.high, found.p)]
-        compared.append(_versus(column, first, second, numbers))
+        numbers = paired_differences(both, column.metric, reference=1)
+        ends = (numbers.value, numbers.low, numbers.high, numbers.p) if numbers else ()
+        compared.append(_versus(column, first, second, [float(each[0]) for each in ends]))
     return compared
 
 
 def _versus(column: Column, first: Side, second: Side, numbers: Sequence[float] | None) -> Versus:
     """A comparison by its numbers; raises InputError if there are none."""
-    if numbers is None:
+    if not numbers:
         raise InputError("the backbones were scored on different items")
     return Versus(column, first, second, *numbers)
 

@@ -62,8 +62,9 @@ def probe_blocks(board: Board) -> list[Block]:
         if task == PROBES[0]:
             tokens = board.analyses.records.query("task == 'token-probes'").dropna(subset="value")
             tokens = tokens[tokens["backbone"].isin(scores["backbone"]) & (tokens["layer"] >= 0)]
+            tokens = tokens[tokens["head"] == -1]
             where = {"metric": "fewshot-10", "pooling": "token", "dataset": dataset, "protocol": protocol}
-            tokens = matching(tokens, {"head": -1} | where)
+            tokens = matching(tokens, where)
             series |= {"one patch token": tokens} if len(tokens) else {}
         title = f"Accuracy by what is read: {task} on {dataset} ({protocol})"
         points, name = backbone_points(board.backbones, series), slug(f"{task}.{dataset}.{protocol}.poolings")
