@@ -119,7 +119,8 @@ class Evidence:
 
     def select(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
-        return matching(self.rows[self.rows["layer"] >= 0], {"metric": metric, "head": -1} | where)
+        rows = self.rows[(self.rows["metric"] == metric) & (self.rows["layer"] >= 0)]
+        return matching(rows, {"head": -1} | where)
 
     def of_heads(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single heads."""
