@@ -38,11 +38,6 @@ class Answer:
     candidates: tuple[Candidate, ...]  # to choose from, the highest first: all, or those that limits leave
 
     @property
-    def labels(self) -> dict[str, str]:
-        """The names of the column's backbones in tables, by name."""
-        return {backbone.name: backbone.label for backbone in self.column.backbones}
-
-    @property
     def held_out(self) -> float:
         """The score of the best backbone with the layer chosen on held-out data; NaN if that is not known.
 
@@ -132,10 +127,11 @@ def equal_baselines(column: Column, items: Path | None) -> tuple[str, ...]:
         return ()
     top = trained.sort_values("value", ascending=False, kind="stable")
     best = best_side(trained, str(top["backbone"].iloc[0]))
-    labels = {backbone.name: backbone.label for backbone in column.backbones}
     sides = {side.backbone: side for side in _baselines(column)}
     return tuple(
-        label for name, label in labels.items() if name in sides and _equal(column, sides[name], best, items)
+        label
+        for name, label in column.labels.items()
+        if name in sides and _equal(column, sides[name], best, items)
     )
 
 

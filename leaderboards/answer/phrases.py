@@ -113,7 +113,7 @@ def cannot_rank(answer: Answer) -> str:
 
 def others_text(answer: Answer) -> str:
     """What may be the best in its place: backbones, its other layers, those of other poolings last."""
-    names = [answer.labels[name] for name in answer.rivals]
+    names = [answer.column.labels[name] for name in answer.rivals]
     if len(names) > MOST_NAMED:
         names = [f"{len(names)} of {answer.compared} others"]
     names += [f"layer {ranges_text([*answer.layers])}"] if answer.layers else []
@@ -138,7 +138,7 @@ def lead(answer: Answer) -> str:
 
 def untested_text(answer: Answer) -> str:
     """Which backbones were not compared with the best, and why; "" if all were."""
-    names = some(answer.labels[name] for name in answer.untested)
+    names = some(answer.column.labels[name] for name in answer.untested)
     return f"not compared with {names}, without per-item scores of the same images" if names else ""
 
 
@@ -154,7 +154,7 @@ def _best_held_out(answer: Answer) -> str:
 
 def details(answer: Answer) -> list[str]:
     """Everything that a card tells below its answer."""
-    names = ", ".join(answer.labels[name] for name in answer.rivals)
+    names = ", ".join(answer.column.labels[name] for name in answer.rivals)
     clauses = [
         f"features: {pooling_name(answer.best.pooling)}",
         f"{NOT_WORSE}: {names}" if len(answer.rivals) > MOST_NAMED else "",
@@ -241,7 +241,7 @@ def notes(answers: Sequence[Answer], facts: Sequence[str] = SHOWN) -> tuple[str,
 
 CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
     "task": lambda answer, _: answer.column.heading,
-    "best backbone": lambda answer, each: answer.labels[each.backbone],
+    "best backbone": lambda answer, each: answer.column.labels[each.backbone],
     "backbone": lambda _, each: each.backbone,
     "layer": lambda _, each: f"{each.layer}/{each.depth}",
     "vectors": lambda _, each: each.pooling,

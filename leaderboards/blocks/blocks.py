@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from textwrap import fill
 from typing import Any, Literal
@@ -42,33 +43,20 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Strong:
-    """Words that stand out."""
+class Marked:
+    """Words of a paragraph with a meaning of their own, or a line break."""
 
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Text to be typed, or a literal quotation."""
-
-    text: str
+    kind: str  # strong, code, link or break
+    text: str = ""
+    target: str = ""  # of a link: a file next to the page, or an http address
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link to a file next to the page, or to an http address."""
+Strong = partial(Marked, "strong")  # words that stand out
+Code = partial(Marked, "code")  # text to be typed, or a literal quotation
+Link = partial(Marked, "link")
+Break = partial(Marked, "break")  # in plain text; a space in formats that wrap lines themselves
 
-    text: str
-    target: str
-
-
-@dataclass(frozen=True, slots=True)
-class Break:
-    """A line break in plain text; a space in formats that wrap lines themselves."""
-
-
-Piece = str | Strong | Code | Link | Break
+Piece = str | Marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +194,12 @@ class Page:
         return next((block for block in self.blocks if isinstance(block, Numbers)), None)
 
 
+def section(lead: Heading | Text, *blocks: Block) -> list[Block]:
+    """Blocks below a heading or a paragraph, without empty tables; none if only words would be left."""
+    filled = [block for block in blocks if not isinstance(block, Table) or len(block.frame)]
+    return [lead, *filled] if any(not isinstance(block, Text) for block in filled) else []
+
+
 def own_span(maps: Iterable[Numbers2D]) -> Span | None:
     """Minimum and maximum of the numbers of some maps; None if there are none."""
     finite = [values[np.isfinite(values)] for values in maps]
@@ -232,8 +226,7 @@ def _listed(names: Iterable[object]) -> str:
 
 
 _MARKED = re.compile(
-    r"\*\*(?P<strong>.+?)\*\*|`(?P<code>.+?)`|\[(?P<text>[^\]]+)\]\((?P<target>[^)]+)\)|(?P<line>\n)",
-    re.DOTALL,
+    r"\*\*(?P<strong>.+?)\*\*|`(?P<code>.+?)`|\[([^\]]+)\]\((?P<link>[^)]+)\)|\n(?P<break>)", re.DOTALL
 )
 
 
@@ -250,20 +243,11 @@ def said(notation: str, **data: str) -> Text:
     pieces: list[Piece] = []
     end = 0
     for match in _MARKED.finditer(notation):
-        pieces += [notation[end : match.start()].format(**filled), _marked(match, filled)]
+        words = [text.format(**filled) for text in match.groups() if text]
+        pieces += [notation[end : match.start()].format(**filled), Marked(str(match.lastgroup), *words)]
         end = match.end()
     pieces.append(notation[end:].format(**filled))
     return Text(tuple(piece for piece in pieces if piece != ""))
-
-
-def _marked(match: re.Match[str], data: dict[str, str]) -> Piece:
-    if match["line"]:
-        return Break()
-    if match["strong"]:
-        return Strong(match["strong"].format(**data))
-    if match["code"]:
-        return Code(match["code"].format(**data))
-    return Link(match["text"].format(**data), match["target"].format(**data))
 
 
 def wrapped(notation: str) -> Text:

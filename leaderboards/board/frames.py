@@ -1,7 +1,7 @@
 """Frames of records: which of them rank, the best rows, and what they were measured on."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import mean, stdev
@@ -204,6 +204,11 @@ class RecordGroup:
     @cached_property
     def backbones(self) -> tuple[BoardBackbone, ...]:
         return backbones_of(self.rows)
+
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        """The names of its backbones in tables, by name."""
+        return {backbone.name: backbone.label for backbone in self.backbones}
 
     def select(self, records: pd.DataFrame) -> pd.DataFrame:
         """The records of its task, dataset, protocol and data."""

@@ -1,8 +1,10 @@
 """What the items of a column tell about the order of its backbones: ranks, and what they can resolve."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import pandas as pd
 
 from layerboard.leaderboards.blocks.display import task_display
 from layerboard.leaderboards.board.column import Column
@@ -46,3 +48,18 @@ def _standing(column: Column, folder: Path) -> ColumnStanding | None:
     return ColumnStanding(
         dict(zip(measured, known, strict=bool(known))), standing.smallest, standing.units, unit
     )
+
+
+def mean_ranks(columns: Sequence[Column]) -> dict[str, float]:
+    """The mean rank of each backbone's best layer; empty unless all have scores in each of several columns.
+
+    The best has rank 1, and equal scores share the mean of their ranks. It has no interval: one that is drawn
+    from the errors of the scores covers the true mean rank far too seldom if scores are nearly equal. Which
+    ranks the data allow in each column is in `ColumnStanding`.
+    """
+    tables = [column.best.set_index("backbone")["value"].astype(float) for column in columns]
+    names = sorted({str(name) for table in tables for name in table.index})
+    if len(tables) < 2 or len(names) < 2 or any(len(table) < len(names) for table in tables):
+        return {}
+    ranks = pd.concat([table.loc[names].rank(ascending=False) for table in tables], axis=1).mean(axis=1)
+    return {name: float(rank) for name, rank in zip(names, ranks.loc[names], strict=True)}

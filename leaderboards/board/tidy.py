@@ -1,7 +1,7 @@
 """All numbers of a page as one tidy frame of text: scores and CKA, or numbers of analyses."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 import pandas as pd
@@ -30,11 +30,6 @@ INSIDE = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
     *("layer", "tap", "head", "other", "value", "ci_low", "ci_high", "n", "partial", "data", "reason"),
 ]
-
-# columns that decide the order of rows
-ORDER = ["task", "dataset", "protocol", "metric", "backbone", "pooling", "layer", "tap", "head", "other"]
-
-Row = Mapping[Hashable, Any]  # a record, by field
 
 
 @lru_cache(maxsize=3)
@@ -65,13 +60,8 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     chosen = chosen & (rows["tap"] == "block") & (rows["task"] != COMPARISON_TASK)
     losses = pd.concat([pd.Series(dtype=float), *(bounds.rows["loss"] for bounds in board.bounds.values())])
     rows = rows.assign(best=chosen, loss=losses.reindex(rows.index), family=rows["backbone"].map(families))
-
-    def rest(row: Row) -> tuple[object, ...]:
-        tap, layer = row["tap"], Layer.of_record(row["layer"], row["tap"])
-        ends = (tap != "block", tap != "final")
-        return (board.ranks.get(row["other"], -1), pooling_rank(row["pooling"]), *ends, layer.place)
-
-    rows = _in_order(rows, board.ranks, rest)
+    others, tap = rows["other"].map(lambda name: board.ranks.get(name, -1)), rows["tap"]
+    rows = _in_order(rows, board, others, rows["pooling"].map(pooling_rank), tap != "block", tap != "final")
     text = _texts(rows, TIDY, DECIMALS)
     ranks = pd.MultiIndex.from_frame(rows[["task", "metric"]]).isin(primary)
     text.loc[~ranks, CHOICES] = ""
@@ -83,26 +73,19 @@ def inside_frame(board: Board) -> pd.DataFrame:
 
     The many numbers of two layers are only in the records and arrays.
     """
-
-    def rest(row: Row) -> tuple[object, ...]:
-        layer = Layer(row["layer"], row["tap"])
-        return (pooling_rank(row["pooling"]), layer.place, row["head"], row["other"])
-
     rows = board.records[board.records["other_layer"] < 0]
-    return _texts(_in_order(rows, board.ranks, rest), INSIDE, INSIDE_DECIMALS)
+    rows = _in_order(rows, board, rows["pooling"].map(pooling_rank))
+    return _texts(rows, INSIDE, INSIDE_DECIMALS)
 
 
-def _in_order(
-    rows: pd.DataFrame, ranks: Mapping[str, int], rest: Callable[[Row], tuple[object, ...]]
-) -> pd.DataFrame:
-    """Rows sorted by what they were measured on, metric and backbone, and then by ``rest``."""
-    named = {*zip(rows["task"], rows["metric"], strict=True)}  # few: ranks are found once
-    metrics = {(task, metric): (task_rank(task), metric_rank(task, metric)) for task, metric in named}
-    keys = []
-    for row in rows[ORDER].to_dict("records"):
-        task, metric = metrics[row["task"], row["metric"]]
-        source = (task, row["dataset"], row["protocol"] != "standard", row["protocol"])
-        keys.append((source, metric, ranks[row["backbone"]], rest(row)))
+def _in_order(rows: pd.DataFrame, board: Board, *further: "pd.Series[Any]") -> pd.DataFrame:
+    """Rows by what they were measured on, metric, backbone, ``further`` facts, layer, head and the other."""
+    # the same few tasks, metrics and layers are in many rows
+    scores = map(cache(metric_rank), rows["task"], rows["metric"])
+    layers = map(cache(lambda *layer: Layer.of_record(*layer).place), rows["layer"], rows["tap"])
+    tasks, standard = map(cache(task_rank), rows["task"]), rows["protocol"] != "standard"
+    subject = tasks, rows["dataset"], standard, rows["protocol"], scores, rows["backbone"].map(board.ranks)
+    keys = [*zip(*subject, *further, layers, rows["head"], rows["other"], strict=True)]
     return rows.iloc[sorted(range(len(rows)), key=keys.__getitem__)].reset_index(drop=True)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,7 +15,7 @@ from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.board.differences import best_side, sides_of
 from layerboard.leaderboards.board.frames import is_floor
 from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.items import Place, read_items
+from layerboard.leaderboards.records.items import read_items
 from layerboard.leaderboards.records.record import companion
 from layerboard.tasks.framework.assess import group_difference, paired_differences
 from layerboard.tasks.framework.base import Items
@@ -91,8 +91,9 @@ def match_backbones(board: Board, names: tuple[str, str], which: Which, tasks: S
     compared: list[Versus] = []
     for column in pair.columns:
         try:
-            pairs, items = _planned(pair, column, names, which)
-            compared += [_compared(column, sides, items, which) for sides in pairs]
+            compared += (
+                [best_difference(pair, column, names)] if which == "best" else _same(pair, column, names)
+            )
         except InputError as error:
             left_out.append(f"{column.heading}: {error}")
     if not compared:
@@ -105,30 +106,43 @@ def match_backbones(board: Board, names: tuple[str, str], which: Which, tasks: S
 
 def best_difference(board: Board, column: Column, names: tuple[str, str]) -> Versus:
     """The best of one backbone against that of another in a column; raises InputError without items."""
-    (sides,), items = _planned(board, column, names, "best")
-    return _compared(column, sides, items, "best")
+    _require_scores(board, column, names)
+    first, second = (best_side(column.candidates, name) for name in names)
+    ranked = column.family.sort_values("value", ascending=False, kind="stable")
+    own, others = (_items(board, column, sides_of(ranked, name, sort=False)) for name in names)
+    return _versus(column, first, second, group_difference(own, others, column.metric))
 
 
-def _planned(
-    board: Board, column: Column, names: tuple[str, str], which: Which
-) -> tuple[list[tuple[Side, Side]], list[Mapping[Place, Items]]]:
-    """The pairs to compare in a column, and the items of both; raises InputError if there are none."""
-    first, second = (sides_of(column.candidates, name) for name in names)
-    if not first or not second:
-        name = names[1] if first else names[0]
-        others = [other for other in board.columns if other.source[:3] == column.source[:3]]
-        scored = [other.data for other in others if name in set(other.rows["backbone"])]
-        if scored and column.data not in scored:
-            raise InputError(f"{names[0]} and {names[1]} were scored on different images or ground truth")
-        raise InputError(f"{name} has no score")
-    if which == "same":
-        pairs = blocks_at_equal_depth(first, second)
-    else:
-        pairs = [(best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))]
-        ranked = column.family.sort_values("value", ascending=False, kind="stable")
-        every = [sides_of(ranked, name, sort=False) for name in names]
-        return pairs, [_items(board, column, sides) for sides in every]
-    return pairs, [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
+def _same(board: Board, column: Column, names: tuple[str, str]) -> list[Versus]:
+    """All blocks of two backbones at equal relative depth; raises InputError without items."""
+    _require_scores(board, column, names)
+    pairs = blocks_at_equal_depth(*(sides_of(column.candidates, name) for name in names))
+    items = (_items(board, column, sides) for sides in zip(*pairs, strict=True))
+    compared = []
+    for (first, second), both in zip(pairs, zip(*items, strict=True), strict=True):
+        numbers = paired_differences(both, column.metric, reference=1)
+        ends = (numbers.value, numbers.low, numbers.high, numbers.p) if numbers else ()
+        compared.append(_versus(column, first, second, [float(each[0]) for each in ends]))
+    return compared
+
+
+def _versus(column: Column, first: Side, second: Side, numbers: Sequence[float] | None) -> Versus:
+    """A comparison by its numbers; raises InputError if there are none."""
+    if not numbers:
+        raise InputError("the backbones were scored on different items")
+    return Versus(column, first, second, *numbers)
+
+
+def _require_scores(board: Board, column: Column, names: tuple[str, str]) -> None:
+    """Raise InputError unless both backbones have a score in a column."""
+    scored = {*column.candidates["backbone"]}
+    for name in names:
+        if name not in scored:
+            others = [other for other in board.columns if other.source[:3] == column.source[:3]]
+            elsewhere = [other.data for other in others if name in set(other.rows["backbone"])]
+            if elsewhere and column.data not in elsewhere:
+                raise InputError(f"{names[0]} and {names[1]} were scored on different images or ground truth")
+            raise InputError(f"{name} has no score")
 
 
 def blocks_at_equal_depth(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Side, Side]]:
@@ -152,7 +166,7 @@ def blocks_at_equal_depth(first: Sequence[Side], second: Sequence[Side]) -> list
     return pairs
 
 
-def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place, Items]:
+def _items(board: Board, column: Column, sides: Sequence[Side]) -> list[Items]:
     """Items of some blocks of a backbone, in their order; raises InputError if one is missing."""
     if board.items is None:
         raise InputError("there are no per-item measurements to compare")
@@ -161,25 +175,7 @@ def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place
     items = read_items(path, {side.place for side in sides})
     if not all(side.place in items for side in sides):
         raise InputError(f"expected measurements of every layer in {path}; delete the file and run again")
-    return {side.place: items[side.place] for side in sides}
-
-
-def _compared(
-    column: Column, sides: tuple[Side, Side], places: Sequence[Mapping[Place, Items]], which: Which
-) -> Versus:
-    """One comparison; raises InputError if the items differ."""
-    if which == "best":
-        first, second = ([*by_place.values()] for by_place in places)
-        groups = group_difference(first, second, column.metric)
-        if groups is None:
-            raise InputError("the backbones were scored on different items")
-        return Versus(column, *sides, *groups)
-    items = [by_place[side.place] for by_place, side in zip(places, sides, strict=True)]
-    difference = paired_differences(items, column.metric, reference=1)
-    if difference is None:
-        raise InputError("the backbones were scored on different items")
-    numbers = (difference.value, difference.low, difference.high, difference.p)
-    return Versus(column, *sides, *(float(each[0]) for each in numbers))
+    return [items[side.place] for side in sides]
 
 
 def match_frame(result: Match) -> pd.DataFrame:

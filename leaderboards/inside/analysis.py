@@ -1,14 +1,14 @@
 """The section of one analysis: its question, its figures and tables."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
 from layerboard.leaderboards.blocks.display import fixed, number_text, pooling_rank
 from layerboard.leaderboards.board.frames import INTERVAL
-from layerboard.leaderboards.inside.drawings.order import DRAWINGS
+from layerboard.leaderboards.inside.drawings import attention, pixels, residuals, tokens
 from layerboard.leaderboards.inside.evidence import Evidence
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.leaderboards.sections.tables import cell_table
@@ -31,20 +31,37 @@ TOKENS = {
     "positions": "position embeddings",
 }  # the tokens of an analysis, in words
 
+# the drawing of each analysis that has one of its own; others have a line per backbone, a point per head
+DRAWINGS: Mapping[str, Callable[[Evidence], list[Block]]] = {
+    "attention-maps": attention.draw_maps,
+    "attention-distance": attention.draw_distance,
+    "attention-shares": attention.draw_shares,
+    "localisation": tokens.draw_localisation,
+    "position-audit": tokens.draw_position,
+    "saliency": attention.draw_saliency,
+    "receptive-field": pixels.draw_fields,
+    "inspect": pixels.draw_weights,
+    "residuals": residuals.draw_residuals,
+    "residual-cka": residuals.draw_similarity,
+    "locality": attention.draw_locality,
+    "token-probes": tokens.draw_tokens,
+    "label-free": tokens.draw_label_free,
+}
+
 Labels = Mapping[str, str]  # of the backbones of a page by name, in table order
 
 
 def analysis_blocks(evidence: Evidence) -> list[Block]:
     """The section of one analysis: the question, the number, figures, tables."""
     entry = evidence.entry
-    blocks: list[Block] = [Heading(2, evidence.title)]
-    if entry.asks:
-        blocks.append(said("**{asks}**", asks=entry.asks))
-    if entry.measures:
-        blocks.append(said("Metric: {measures}.", measures=entry.measures))
     measured = len(evidence.rows) or len(evidence.pairs)
-    blocks += _number_blocks(evidence) if measured else [said(NOTHING)]
-    return [*blocks, partial_line(evidence.analysis.rows)]
+    return [
+        Heading(2, evidence.title),
+        said("**{asks}**" if entry.asks else "", asks=entry.asks),
+        said("Metric: {measures}." if entry.measures else "", measures=entry.measures),
+        *(_number_blocks(evidence) if measured else [said(NOTHING)]),
+        partial_line(evidence.analysis.rows),
+    ]
 
 
 def _number_blocks(evidence: Evidence) -> list[Block]:
@@ -60,9 +77,7 @@ def _number_blocks(evidence: Evidence) -> list[Block]:
     blocks += [Table(whole, caption=WHOLE, folded=True)] if len(whole) else []
     pairs = _pairs_table(evidence.pairs, labels, analysis.metrics)
     blocks += [Table(pairs, left=2, caption=PAIRS, folded=True)] if len(pairs) else []
-    if (rows["head"] >= 0).any():
-        blocks.append(said(HEADS))
-    return blocks
+    return [*blocks, said(HEADS if (rows["head"] >= 0).any() else "")]
 
 
 def _view_blocks(

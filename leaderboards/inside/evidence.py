@@ -119,11 +119,12 @@ class Evidence:
 
     def select(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
-        return rows_of_metric(self.rows, metric, **where)
+        rows = self.rows[(self.rows["metric"] == metric) & (self.rows["layer"] >= 0)]
+        return matching(rows, {"head": -1} | where)
 
     def of_heads(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single heads."""
-        return matching(self.rows[(self.rows["metric"] == metric) & (self.rows["head"] >= 0)], where)
+        return matching(self.rows[self.rows["head"] >= 0], {"metric": metric} | where)
 
     def array(self, name: str, axes: int, *backbones: str) -> Array | None:
         """An array with ``axes`` axes, of a backbone or of two by their names in order; None if missing."""
@@ -170,8 +171,8 @@ class Evidence:
         points = [
             (panel, backbone.label, layer / (backbone.depth if shares else 1), value)
             for panel, rows in panels.items()
-            for backbone in among(self.known, rows)
-            for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
+            for backbone in self.known
+            for layer, value in by_layer(rows, backbone.name)
         ]
         frame, x = pd.DataFrame(points, columns=PANELS), "block / depth" if shares else "block"
         if list(panels) == [""]:
@@ -276,13 +277,9 @@ def matching(rows: pd.DataFrame, where: Mapping[str, str | int]) -> pd.DataFrame
     return rows
 
 
-def rows_of_metric(rows: pd.DataFrame, metric: str, **where: str | int) -> pd.DataFrame:
-    """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
-    return matching(rows[(rows["metric"] == metric) & (rows["layer"] >= 0)], {"head": -1} | where)
-
-
-def by_layer(rows: pd.DataFrame) -> list[tuple[int, float]]:
-    """Layers and numbers in order."""
+def by_layer(rows: pd.DataFrame, backbone: str) -> list[tuple[int, float]]:
+    """Layers and numbers of a backbone in order."""
+    rows = rows[rows["backbone"] == backbone]
     pairs = zip(rows["layer"], rows["value"], strict=True)
     return sorted((int(layer), float(value)) for layer, value in pairs)
 
@@ -312,8 +309,8 @@ def backbone_points(known: Sequence[BoardBackbone], series: Mapping[str, pd.Data
     """Points of several numbers of every layer, a panel for each known backbone that has them."""
     points = [
         (backbone.label, name, layer, value)
-        for backbone in among(known, *series.values())
+        for backbone in known
         for name, rows in series.items()
-        for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
+        for layer, value in by_layer(rows, backbone.name)
     ]
     return pd.DataFrame(points, columns=PANELS)

@@ -60,7 +60,7 @@ def _answers(evidence: Evidence, headline: Headline) -> Answers:
     rows = rows[(rows["layer"] < 0) == (headline.block == "whole")]
     answers = {}
     for backbone in among(evidence.known, rows):
-        numbers = by_layer(rows[rows["backbone"] == backbone.name])
+        numbers = by_layer(rows, backbone.name)
         lowest = min(numbers, key=lambda number: number[1])
         layer, value = {"lowest": lowest, "first": numbers[0]}.get(headline.block, numbers[-1])
         answers[backbone.label] = value, f" ({layer})" if headline.block == "lowest" else ""

@@ -20,37 +20,9 @@ from layerboard.zoo.spec import Tap
 LARGEST = 2**26  # bytes of a file of published numbers
 FOLDER = Path(__file__).parents[1] / "published"
 
-SOURCES: dict[str, str] = {  # the publication of each file in ``published/``
-    "teaching-matters": (
-        "Walmer et al., Teaching Matters: Investigating the Role of Supervision in Vision Transformers, "
-        "CVPR 2023, arXiv:2212.03862"
-    ),
-    "dino-readme": "facebookresearch/dino, README",
-    "dino": (
-        "Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
-        "arXiv:2104.14294"
-    ),
-    "vit": (
-        "Dosovitskiy et al., An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale, "
-        "ICLR 2021, arXiv:2010.11929"
-    ),
-    "dinov2-readme": "facebookresearch/dinov2, README",
-    "revisitop-readme": "filipradenovic/revisitop, README",
-    "spair-others": "results on SPair-71k as third parties tell them",
-    "aim-readme": "apple/ml-aim, aim-v1/README.md, commit bd9e068",
-    "capi-readme": "facebookresearch/capi, README, commit 98b4fa1",
-    "dino-threads": "facebookresearch/dino, authors in threads of issues",
-    "dinov3-card": "facebookresearch/dinov3, MODEL_CARD.md, commit 6876159",
-    "franca-readme": "valeoai/Franca, README, commit 24f8c60",
-    "hummingbird-readme": "vpariza/open-hummingbird-eval, README, commit 5e79da2",
-    "insid3-readme": "visinf/INSID3, README, commit f1c9622",
-    "pe-readme": "facebookresearch/perception_models, apps/pe/README.md, commit 3e352cc",
-    "radio-report": "NVlabs/RADIO, RADIOv2.5_tech_report.md, commit c0f3701",
-    "tips-readme": "google-deepmind/tips, README, commit 4db271d",
-    "pe-paper": "Bolya et al., Perception Encoder, 2025, arXiv:2504.13181",
-    "dinov3-paper": "Siméoni et al., DINOv3, 2025, arXiv:2508.10104",
-    "omniprobe": "GenIntel/OmniProbe, page of results of 2026-07-20, commit 8fd8446",
-}
+with (FOLDER / "sources.csv").open(encoding="utf-8", newline="") as file:
+    # the publication of each file of numbers, in the order in which they are read
+    SOURCES: dict[str, str] = {row["source"]: row["publication"] for row in csv.DictReader(file)}
 
 Rule = Literal["best", "layer", "last", "final", "either", "draws"]
 

@@ -22,7 +22,7 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
     for answer in answers:
         column, best, task = answer.column, answer.best, task_display(answer.column.task)
         title = task.title if several[column.task] == 1 else f"{task.title}: {column.heading}"
-        label, score = answer.labels[best.backbone], fixed(best.value, 1)
+        label, score = answer.column.labels[best.backbone], fixed(best.value, 1)
         lost = f"{loss(answer, best)} (95 %)" if best.loss > 0 else ""
         source = f"scored by {column.heading} on {plain_name(column.dataset_name)}"
         card = {"title": title, "asks": task.asks, "best": best, "score": score, "backbone": label}

@@ -28,7 +28,7 @@ from layerboard.leaderboards.board.frames import (
     floor_draws,
     in_order,
 )
-from layerboard.leaderboards.board.ranks import mean_ranks
+from layerboard.leaderboards.board.standings import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import Facts, facts_about

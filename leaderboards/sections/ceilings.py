@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said, section
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.sections.tables import cell_table
@@ -53,8 +53,6 @@ def ceilings_of(column: Column) -> Mapping[str, Ceiling]:
 def ceiling_blocks(board: Board) -> list[Block]:
     """The section on ceilings; empty if none is known."""
     ceilings = {column: by_name for column in board.columns if (by_name := ceilings_of(column))}
-    if not ceilings:
-        return []
     cells = {
         (name, column.heading): f"{each.score:.1f} of {each}: {100 * each.score / each.ceiling:.0f} %"
         for column, by_name in ceilings.items()
@@ -65,4 +63,4 @@ def ceiling_blocks(board: Board) -> list[Block]:
     notes = [CEILING_NOTE] if all(map(math.isnan, areas)) else [CEILING_NOTE, AREAS]
     notes += [REGIONS] if any(column.task in CLUSTERINGS for column in ceilings) else []
     table = Table(frame, left=1, caption="Scores beside what the grids allow")
-    return [Heading(2, "What the grid allows"), *map(said, notes), table]
+    return section(Heading(2, "What the grid allows"), *map(said, notes), table)

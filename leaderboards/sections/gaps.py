@@ -1,7 +1,8 @@
 """Empty cells of tables and their reasons, in sentences for the last section of a page."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from layerboard.leaderboards.blocks.display import pooling_name, ranges_text, task_rank
@@ -27,13 +28,17 @@ class Gap(NamedTuple):
     reason: str
 
 
-Gaps = Mapping[Gap, set[tuple[int, str]]]
-"""Layers and taps of each gap; none where all of a backbone is missing."""
+Layers = set[
+    tuple[int, str]
+]  # numbers and taps of the layers of a gap; none where all of a backbone is missing
+Gaps = Iterator[tuple[Gap, Layers]]
 
 
 def empty_cells(board: Board) -> list[str]:
     """One sentence for each group of missing numbers that share backbone, task and reason, in order."""
-    gaps = {**(_of_analyses(board) if board.part else _of_scores(board)), **_unlike(board)}
+    gaps: dict[Gap, Layers] = {}
+    for gap, layers in chain(_of_analyses(board) if board.part else _of_scores(board), _unlike(board)):
+        gaps.setdefault(gap, set()).update(layers)
     ordered = sorted(
         gaps, key=lambda gap: (task_rank(gap.task), gap[2:4], board.ranks[gap.backbone], gap[4:])
     )
@@ -42,24 +47,20 @@ def empty_cells(board: Board) -> list[str]:
 
 def _of_scores(board: Board) -> Gaps:
     """Gaps of a leaderboard: analyses, transformed features and layer sets have no cells there."""
-    gaps: dict[Gap, set[tuple[int, str]]] = defaultdict(set)
     poolings: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for column in board.columns:
-        poolings[column.task, column.dataset, column.protocol] |= column.poolings
+        poolings[column.source[:3]] |= column.poolings
     compared = board.plain["task"] == COMPARISON_TASK
     rows = board.plain[board.plain["value"].isna() & ~compared]
     fields = ["backbone", "task", "dataset", "protocol", "pooling", "other", "reason", "layer", "tap"]
     for *values, layer, tap in rows[fields].itertuples(index=False, name=None):
         gap = Gap._make(values)
-        usual = poolings[gap.task, gap.dataset, gap.protocol].get(gap.backbone, gap.pooling)
+        usual = poolings[gap[1:4]].get(gap.backbone, gap.pooling)
         pooling = "" if gap.pooling == usual else gap.pooling
-        gaps[gap._replace(pooling=pooling, reason=gap.reason or NO_REASON)].add((int(layer), tap))
-    for gap, layers in _of_comparisons(board).items():
-        gaps[gap] |= layers
+        yield gap._replace(pooling=pooling, reason=gap.reason or NO_REASON), {(int(layer), tap)}
+    yield from _of_comparisons(board)
     for column in board.columns:
-        for name, layers in _not_run(board, column):
-            gaps[Gap(name, column.task, column.dataset, column.protocol, "", "", NOT_RUN)] |= layers
-    return gaps
+        yield from _not_run(board, column)
 
 
 def _of_comparisons(board: Board) -> Gaps:
@@ -68,7 +69,7 @@ def _of_comparisons(board: Board) -> Gaps:
     A pooling is named if others lack less.
     """
     sides = [["backbone", "layer", "tap"], ["other", "other_layer", "other_tap"]]
-    by_pooling: dict[Gap, dict[str, set[tuple[int, str]]]] = defaultdict(lambda: defaultdict(set))
+    by_pooling: dict[Gap, dict[str, Layers]] = defaultdict(lambda: defaultdict(set))
     poolings: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     keys = ["task", "dataset", "protocol", "data", "pooling"]
     for (*source, _, pooling), rows in board.pairs.groupby(keys):
@@ -85,59 +86,55 @@ def _of_comparisons(board: Board) -> Gaps:
                 other = "" if undefined else second[0]
                 gap = Gap(name, task, dataset, protocol, "", other, reason or NO_REASON)
                 by_pooling[gap][str(pooling)].add((int(layer), tap))
-    gaps: dict[Gap, set[tuple[int, str]]] = {}
     for gap, lacking in by_pooling.items():
         distinct = {frozenset(layers) for layers in lacking.values()}
         alike = len(distinct) == 1 and {*lacking} == poolings[gap[1:4]]
         for pooling, layers in lacking.items():
-            gaps[gap if alike else gap._replace(pooling=pooling)] = layers
-    return gaps
+            yield gap if alike else gap._replace(pooling=pooling), layers
 
 
-def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int, str]]]]:
-    """Backbones and their blocks that have no record of a column; no blocks if it has none at all.
+def _not_run(board: Board, column: Column) -> Gaps:
+    """Backbones with blocks that have no record of a column.
 
     Backbones with scores on other data, which are shown separately, and random floors are left out.
     """
-    there = {backbone.name for backbone in column.backbones}
-    same = [other for other in board.columns if other.source[:3] == column.source[:3]]
-    elsewhere = {backbone.name for other in same for backbone in other.backbones} - there
+    same = [other for other in board.columns if other.source[:3] == column.source[:3] and other != column]
+    elsewhere = {backbone.name for other in same for backbone in other.backbones}
+    failed = {*column.rows.loc[column.rows["metric"] == "", "backbone"]}
+    left_out = (elsewhere - {each.name for each in column.backbones}) | failed
+    blocks = column.scored[column.scored["tap"] == "block"]
+    scored = {str(name): {*map(int, layers)} for name, layers in blocks.groupby("backbone")["layer"]}
     for backbone in board.plain_backbones:
-        rows = column.rows[column.rows["backbone"] == backbone.name]
-        if backbone.floor or backbone.name in elsewhere or (rows["metric"] == "").any():
-            continue
-        scored = rows[(rows["metric"] == column.metric) & (rows["tap"] == "block")]
-        lacking = {*range(1, backbone.depth + 1)} - {*scored["layer"].astype(int)}
-        if lacking:
-            yield backbone.name, {(layer, "block") for layer in lacking} if len(scored) else set()
+        there = scored.get(backbone.name, set())
+        lacking = {*range(1, backbone.depth + 1)} - there
+        if lacking and not backbone.floor and backbone.name not in left_out:
+            gap = Gap(backbone.name, *column.source[:3], "", "", NOT_RUN)
+            yield gap, {(layer, "block") for layer in lacking if there}
 
 
 def _of_analyses(board: Board) -> Gaps:
     """Gaps of analyses or costs: a backbone without any number is named once, without layers."""
-    gaps: dict[Gap, set[tuple[int, str]]] = {}
     for group in board.groups:
+        by_name = dict(iter(group.rows.groupby("backbone")))
         for backbone in board.backbones:
-            rows = group.rows[group.rows["backbone"] == backbone.name]
+            rows = by_name.get(backbone.name, group.rows[:0])
             gap = Gap(backbone.name, *group.source[:3], "", "", NOT_RUN)
             several = len(set(rows["pooling"])) > 1
             whole = not rows["value"].notna().any()
             missing = rows.loc[rows["value"].isna(), ["pooling", "reason", "layer", "tap"]]
             for pooling, reason, layer, tap in missing.itertuples(index=False, name=None):
                 missed = gap._replace(pooling=pooling * (several and not whole), reason=reason or NO_REASON)
-                gaps.setdefault(missed, set()).update(set() if whole else {(int(layer), tap)})
+                yield missed, set() if whole else {(int(layer), tap)}
             if rows.empty and not backbone.floor and not (group.rows["other"] == backbone.name).any():
-                gaps[gap] = set()
-    return gaps
+                yield gap, set()
 
 
 def _unlike(board: Board) -> Gaps:
     """Backbones whose items, arrays or examples are not those that their records name, task by task."""
     reason = "its {kind} " + UNLIKE + " with its records and are not used; run again"
-    return {
-        Gap(what.backbone, *what[2:5], "", what.other, reason.format(kind=kind)): set()
-        for kind, subjects in board.unlike.items()
-        for what in subjects
-    }
+    for kind, subjects in board.unlike.items():
+        for what in subjects:
+            yield Gap(what.backbone, *what[2:5], "", what.other, reason.format(kind=kind)), set()
 
 
 def _sentence(gap: Gap, layers: set[tuple[int, str]], label: str) -> str:

@@ -8,9 +8,8 @@ from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.ceilings import ceiling_blocks
 from layerboard.leaderboards.sections.features import feature_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
-from layerboard.leaderboards.sections.losses import loss_blocks
 from layerboard.leaderboards.sections.published import published_blocks
-from layerboard.leaderboards.sections.ranks import rank_blocks
+from layerboard.leaderboards.sections.ranks import loss_blocks, rank_blocks
 from layerboard.leaderboards.sections.same_depth import same_depth_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
 from layerboard.leaderboards.sections.series import series_blocks

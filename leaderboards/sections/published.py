@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said, section
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, reproduction
@@ -23,11 +23,8 @@ def published_blocks(board: Board) -> list[Block]:
     if not board.published:
         return []
     frame = answered(reproduction(board), board.published, board.plain)
-    heading = Heading(2, "Numbers of others")
-    if frame.empty:
-        return [heading, said(NONE)]
     table = Table(published_table(frame), left=3, caption="Published and measured numbers")
-    return [heading, said(AGREES), table]
+    return [Heading(2, "Numbers of others"), *(section(said(AGREES), table) or [said(NONE)])]
 
 
 def published_table(frame: pd.DataFrame) -> pd.DataFrame:

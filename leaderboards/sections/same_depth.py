@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, said, slug
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, said, section, slug
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import BoardBackbone, swapped
 from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
@@ -31,12 +31,10 @@ def same_depth_blocks(board: Board) -> list[Block]:
     for table in sorted(cka_tables(board), key=lambda table: table.pooling != PRIMARY):
         tables.setdefault(table.source, table)
     figures = [figure for table in tables.values() if (figure := _figure(board, table))]
-    if not figures:
-        return []
-    count = max(figure.frame["panel"].nunique() for figure in figures)
+    count = max((figure.frame["panel"].nunique() for figure in figures), default=0)
     backbones = sum(not backbone.floor for backbone in board.backbones)
     fewer = said(FEWER, count=str(backbones), most=str(MOST)) if backbones > MOST <= count else said("")
-    return [Heading(2, TITLE), said(NOTE), fewer, *figures]
+    return section(Heading(2, TITLE), said(NOTE), fewer, *figures)
 
 
 def _figure(board: Board, table: CkaTable) -> Plot | None:

@@ -221,12 +221,11 @@ def _alone_text(metric: str, value: float) -> str:
 def floor_sentence(column: Column, pooling: str | None = None) -> str:
     """Floors of one column in words, "" if there are none."""
     floors = floor_draws(column.in_pooling(pooling))
-    labels = {backbone.name: backbone.label for backbone in column.backbones}
     words = []
     for row in floors[floors["metric"] == column.metric].to_dict("records"):
         draws = f" ({counted(row['draws'], 'draws')})" if row["family"] == RANDOM else ""
         score = spread_text(row["mean"], row["deviation"], 1)
-        words.append(f"R{labels[row['backbone']][1:]}: {score}{draws}.")
+        words.append(f"R{column.labels[row['backbone']][1:]}: {score}{draws}.")
     return " ".join(words)
 
 

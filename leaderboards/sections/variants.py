@@ -11,7 +11,7 @@ from itertools import chain
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Plot, Table, said
+from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Plot, Table, said, section
 from layerboard.leaderboards.blocks.display import fixed, natural, signed_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
@@ -149,8 +149,6 @@ def variant_blocks(board: Board) -> list[Block]:
     gains, missing = gains_of(board), missing_blocks(board, board.changed)
     named = references_of(board.labels)
     parts = [*drift_blocks(board, named), *training_blocks(board)]
-    if not (gains or missing or parts):
-        return []
     compressed = [gain for gain in gains if is_compression(gain.best.transform)]
     notes = {
         NOTE: bool(gains),
@@ -159,11 +157,9 @@ def variant_blocks(board: Board) -> list[Block]:
         COMPRESSIONS: len(board.compressed) > 0,
         NO_ITEMS: bool(gains) and board.items is None,
     }
-    blocks: list[Block] = [Heading(2, TITLE)]
-    blocks += [said(note) for note, fits in notes.items() if fits]
-    blocks += [*_tables(board, gains), *missing]
-    blocks += _bytes_blocks(board, compressed) if compressed else []
-    return blocks + parts
+    words = (said(note) for note, fits in notes.items() if fits)
+    sizes = _bytes_blocks(board, compressed) if compressed else ()
+    return section(Heading(2, TITLE), *words, *_tables(board, gains), *missing, *sizes, *parts)
 
 
 def _tables(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:

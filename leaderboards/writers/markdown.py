@@ -81,15 +81,11 @@ def _line(text: str) -> str:
 
 
 def _piece(piece: Piece) -> str:
-    if isinstance(piece, blocks.Break):
-        return "\n"
-    if isinstance(piece, blocks.Strong):
-        return f"**{plain(piece.text)}**"
-    if isinstance(piece, blocks.Code):
-        return _code(piece.text)
-    if isinstance(piece, blocks.Link):
-        return f"[{plain(piece.text)}]({quote(piece.target, safe=_ADDRESS)})"
-    return _spaced(piece)
+    if isinstance(piece, str):
+        return _spaced(piece)
+    text = plain(piece.text)
+    link = f"[{text}]({quote(piece.target, safe=_ADDRESS)})"
+    return {"strong": f"**{text}**", "code": _code(piece.text), "link": link, "break": "\n"}[piece.kind]
 
 
 def _spaced(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Examples of images beside images: nearest neighbours of a query, and contents of clusters."""
+"""Examples of whole images: what they are taken for, their nearest neighbours, numbers, labels, clusters."""
 
 from collections import Counter
 
@@ -131,6 +131,38 @@ and ✓ mark the same instance, a dashed border and ✗ another. AP is the avera
 ranking, in percent."""
 
 INSTANCES = RETRIEVAL._replace(intro=_INSTANCES_INTRO)
+
+
+# ---- numbers and labels -------------------------------------------------------------------------
+
+_NUMBERS_INTRO = """\
+{count} images are kept, the same for every backbone, with held-out predictions of each layer. Closeness, in \
+percent: for numbers, the share of images whose values are no closer to the true ones than the prediction; \
+for labels, the share of correctly ranked pairs of a label that the image has and one that it has not."""
+
+
+def _closeness(examples: ExampleSet) -> Floats:
+    return np.nan_to_num(examples.drawn("score").astype(np.float64))
+
+
+def _numbers_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
+    image, truth = str(examples.arrays["image"][number]), str(examples.arrays["truth"][number])
+    predicted = [str(text) for text in examples.drawn("predicted")[:, number]]
+    closeness = [f"{value:.0f} %" for value in _closeness(examples)[:, number]]
+    return Example(
+        name=truth,
+        summary=examples.at_layers(predicted),
+        picture=pictures.shown(examples, image, f"{image}: {truth}"),
+        note=image,
+        table=f"{image}: predictions by layer",
+        heads=drawing.layer_heads(examples),
+        rows=(("predicted", *predicted), ("closeness", *closeness)),
+    )
+
+
+# images with predicted numbers or labels
+_NUMBERS_ANSWER = drawing.scored("{}", "predicted")
+PREDICTIONS = Drawing(_NUMBERS_INTRO, _closeness, "image", "image", _numbers_example, _NUMBERS_ANSWER)
 
 
 # ---- clusters -----------------------------------------------------------------------------------

@@ -20,9 +20,15 @@ from layerboard.leaderboards.report.gallery.drawing import (
     missed,
 )
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets, read_examples
-from layerboard.leaderboards.report.gallery.nearest import INSTANCES, KNN, PROBES, RETRIEVAL, clusters
+from layerboard.leaderboards.report.gallery.nearest import (
+    INSTANCES,
+    KNN,
+    PREDICTIONS,
+    PROBES,
+    RETRIEVAL,
+    clusters,
+)
 from layerboard.leaderboards.report.gallery.places import DEFECTS, LABELS, MASKS, POINTS
-from layerboard.leaderboards.report.gallery.predictions import PREDICTIONS
 from layerboard.leaderboards.report.templates.environment import PageSection, filled
 
 # drawing of the examples of each task; clusterings show images by cluster

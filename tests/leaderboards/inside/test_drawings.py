@@ -11,8 +11,8 @@ from layerboard.leaderboards.blocks.blocks import HeatMap, Maps, Picture, Plot, 
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.svg import svg_file
+from layerboard.leaderboards.inside.analysis import DRAWINGS
 from layerboard.leaderboards.inside.drawings.attention import HEADS
-from layerboard.leaderboards.inside.drawings.order import DRAWINGS
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.files import scored_path
