@@ -64,5 +64,5 @@ def test_small_batches_threads_and_the_orders_of_backbones_and_listings(
     monkeypatch.setattr(runner, "find_engine", lambda *_: LocalEngine())
     monkeypatch.setattr(runner, "Pieces", Backwards)
     assert len({tuple(os.listdir(data)) for _ in range(20)}) > 1
-    records = run(new_place(), BACKBONES[::-1], data=data, batch_size=1, workers=4)
+    records = run(new_place(), BACKBONES[::-1], data=data, batch_size=3, workers=4)
     assert_same_records(records, whole.records)

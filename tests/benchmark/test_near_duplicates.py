@@ -90,15 +90,6 @@ def of_images(place: Path, scenes: int, frames: int) -> RunResult:
         )
 
 
-def test_pairs_of_frames_are_bursts_too(tmp_path: Path) -> None:
-    found = of_images(tmp_path, 10, 2)
-    (counted,) = read_near_duplicates(tmp_path / "out").values()
-    assert (counted.images, counted.share > 0.3) == (60, True)
-    assert f"At least {100 * counted.share:.0f} % of the 60 images of photos have a near-duplicate" in str(
-        found
-    )
-
-
 def in_two_splits(folder: Path) -> dict[str, str]:
     """Scenes in train and in val, and two copies of each of three: one in val, and one in the other class."""
     random, copies = np.random.default_rng(7), dict[str, str]()

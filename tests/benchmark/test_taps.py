@@ -10,7 +10,6 @@ import pytest
 from layerboard.benchmark.plan.layers import select_layers, with_taps
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.similarity import NO_LAST_BLOCKS
-from layerboard.leaderboards.sections.tables import layer_table
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer, Stage
 from layerboard.zoo.spec.origin import OBJECT
@@ -150,9 +149,6 @@ def test_leaderboards_choose_among_blocks_only(again: Path, data: Path, whole: W
     expected = Board.of(whole.records).best
     found = Board.of(records).best
     assert found["value"].tolist() == pytest.approx(expected["value"].tolist(), abs=1e-4)
-    for column in Board.of(records).columns:
-        shown = layer_table(column)
-        assert shown.equals(layer_table(column)), column
     numbers, _ = write_pages(own[own["task"] == "knn"], again / "pages")
     assert ",1,norm1," in numbers.read_text()
     with Tally().watching() as tally:
@@ -164,7 +160,7 @@ def test_the_rule_of_interpolation_changes_scores_and_fingerprints(
     new_place: Callable[[], Path], data: Path
 ) -> None:
     place = new_place()
-    options = {"data": data, "layers": "1", "cache": place / "cache"}
+    options = {"data": data, "layers": "1", "limit": 1, "cache": place / "cache"}
     rules = ("huggingface", "dino")
     frames = [run(place / rule, ["mini-fs"], "davis", interpolation=rule, **options) for rule in rules]
     assert len({frame["fingerprint"].iloc[0] for frame in frames}) == 2
