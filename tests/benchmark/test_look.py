@@ -213,13 +213,14 @@ def test_a_backbone_of_one_size_keeps_it(photos: Path, tmp_path: Path) -> None:
     positions = torch.nn.Parameter(torch.zeros(1, 12, 8, 8))
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 12, 8, 8), Added(positions), torch.nn.Conv2d(12, 12, 1))
     mine = layerboard.from_module(net, name="fixed", blocks=[net[1], net[2]], image_size=64, verbose=False)
-    layerboard.look(photos, backbones=[mine, "mini-fs"], layers="2", to=tmp_path / "own.html")
+    layerboard.look(photos, backbones=mine, layers="2", to=tmp_path / "own.html")
     said: list[str] = []
-    looking.enlarged([replace(find(["mini-fs"])[0], fixed_size=True)], [], "all", Silent(say=said.append))
-    assert said == ["mini-fs takes images of 64 px only: 8 cells across"]
+    fixed, other = find(["mini-fs", "mini-resnet"])
+    sized = looking.enlarged([replace(fixed, fixed_size=True), other], [], "all", Silent(say=said.append))
+    assert [spec.input_size for spec in sized] == [64, 640]
+    assert said[0] == "mini-fs takes images of 64 px only: 8 cells across"
     text = (tmp_path / "own.html").read_text()
     assert "pictures at 64 px, the only size that it takes" in text
-    assert "pictures at 320 px" in text
 
 
 class Added(torch.nn.Module):

@@ -204,9 +204,7 @@ def test_what_cannot_be_exported(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["mini-fs", "mini-clip", "mini-mae", "mini-beit", "mini-resnet", "mini-fs64-noskip6"]
-)
+@pytest.mark.parametrize("name", ["mini-fs", "mini-clip", "mini-beit", "mini-resnet", "mini-fs64-noskip6"])
 def test_every_layer_of_each_architecture_is_that_of_torch(name: str, tmp_path: Path) -> None:
     frame = layerboard.export("onnx", name, layer="all", to=tmp_path / "net.onnx").frame
     assert frame["share"].between(0, BAR).all()

@@ -162,8 +162,6 @@ def test_a_process_builds_its_own(write: Callable[..., str]) -> None:
             "has strides that do not divide the coarsest, 16 px",
         ),
         ("input_size=64", "input_size=60", "has an input size of 60 px, which is no multiple of 16 px"),
-        ('name="own-mixer"', 'name="my mixer"', "needs a name of letters, digits and"),
-        ('family="other"', 'family="random"', "has the family 'random', which is that of the random floor"),
         ('family="other"', 'family="a | b"', "has the family 'a | b'; take a word of letters, digits and"),
         ("has_cls=False", "has_cls=True", "has a class token and 0 prefix tokens"),
         ("blocks=3", "blocks=0", "needs stages with blocks, widths and strides from 1 on"),
