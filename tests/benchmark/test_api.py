@@ -143,15 +143,15 @@ def test_a_second_run_computes_and_writes_nothing(
 
 
 def test_a_cache_that_is_only_read_serves_a_run_that_lacks_nothing_of_it(
-    again: Path, data: Path, whole: Whole, new_place: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+    again: Path, data: Path, whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = again / "cache"
     before = files(cache)
     monkeypatch.setattr("layerboard.benchmark.plan.folders.TemporaryFile", _refusing(cache))
-    place, tasks = new_place(), ["knn", "davis"]
-    found = run(place, BACKBONES, *tasks, data=data, cache=cache)
+    tasks = ["knn", "davis"]
+    found = run(tmp_path, BACKBONES, *tasks, data=data, cache=cache)
     assert_same_records(found, whole.records.query("task in @tasks"))
-    lacking = run(place, ["mini-mae"], "knn", data=data, cache=cache)
+    lacking = run(tmp_path, ["mini-mae"], "knn", data=data, cache=cache)
     assert [str(each) for each in lacking.attrs["failures"]] == [
         f"mini-mae, knn: --cache {cache} cannot be written to: Read-only file system"
     ]
@@ -185,11 +185,10 @@ def test_what_another_suite_has_run_stands_on_both_pages(tmp_path: Path, data: P
     assert (pages / "paper.csv").read_bytes() == (pages / "standard.csv").read_bytes()
 
 
-def test_vectors_serve_later_tasks_and_layers(new_place: Callable[[], Path], data: Path) -> None:
-    place = new_place()
-    run(place, ["mini-fs"], "knn", data=data, layers="1")
+def test_vectors_serve_later_tasks_and_layers(tmp_path: Path, data: Path) -> None:
+    run(tmp_path, ["mini-fs"], "knn", data=data, layers="1")
     with Tally().watching() as tally:
-        records = run(place, ["mini-fs"], "cluster-image", "knn", data=data, layers="0,2,12,final")
+        records = run(tmp_path, ["mini-fs"], "cluster-image", "knn", data=data, layers="0,2,12,final")
     assert tally.loads == []
     primary = records[records["primary"]].groupby("task")["layer"].agg(list).to_dict()
     assert primary == {"cluster-image": [0, 2, 12, 12], "knn": [0, 2, 12, 12]}
@@ -267,36 +266,36 @@ def test_a_failing_backbone_does_not_stop_the_others(again: Path, data: Path, tm
 
 
 def test_a_bug_in_a_task_leaves_the_rest_done(
-    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def bug(*_: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    place, names = new_place(), ("knn", "cka", "spair", "davis", "cluster-image")
+    names = ("knn", "cka", "spair", "davis", "cluster-image")
     with monkeypatch.context() as patch:
         patch.setattr("layerboard.tasks.classification.knn.KnnTask.score_together", bug)
         patch.setattr("layerboard.tasks.similarity.cka._GramMeasurer.update", bug)
         patch.setattr("layerboard.tasks.keypoints.task.KeypointTask.measure", bug)
-        records = run(place, ["mini-random"], *names, data=data, layers="1")
+        records = run(tmp_path, ["mini-random"], *names, data=data, layers="1")
     assert set(records["task"]) == {"davis", "cluster-image"}
     assert sorted(records.attrs["failures"]) == [
         f"mini-random, {task}: zero division error: division by zero" for task in ("cka", "knn", "spair")
     ]
     with Tally().watching() as tally:
-        records = run(place, ["mini-random"], *names, data=data, layers="1")
+        records = run(tmp_path, ["mini-random"], *names, data=data, layers="1")
     assert {source for _, source in tally.rows} == {"imagenet/train-probe", "spair-71k-test"}
     assert set(records["task"]) == {*names}
 
 
 def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
-    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def bug(*_: object) -> None:
         raise RuntimeError("shapes differ")
 
     monkeypatch.setattr("layerboard.benchmark.passes.collectors.VectorCollector.see", bug)
     names = ("knn", "cluster-image", "cka", "retrieval", "davis", "cluster-object")
-    records = run(new_place(), ["mini-random"], *names, data=data, layers="1")
+    records = run(tmp_path, ["mini-random"], *names, data=data, layers="1")
     assert set(records["task"]) == {"davis", "cluster-object"}
     failed = [sentence.removeprefix("mini-random, ") for sentence in records.attrs["failures"]]
     assert set(failed) == {

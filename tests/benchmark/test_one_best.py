@@ -61,11 +61,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def measured(root: Path) -> Path:
     """The folder of a run in which times are measured once."""
     fakes.write_fake_class_folders(root / "images", classes=3, images=16)
-    tasks, options = (
-        ("knn", "fewshot", "instances", "cost"),
-        {"layers": "1,3", "shots": (10,), "floor": True},
-    )
-    records = run(root, ["mini-fs", "mini-resnet"], *tasks, images=[root / "images"], pages=True, **options)
+    tasks = ("knn", "fewshot", "instances", "cost")
+    options = {"images": [root / "images"], "layers": "1,3", "shots": (10,), "floor": True}
+    records = run(root, ["mini-fs", "mini-resnet"], *tasks, pages=True, **options)
     assert {"cls", "mean", "all"} <= {*records["pooling"]}
     return root / "out"
 
