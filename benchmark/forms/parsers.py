@@ -275,11 +275,12 @@ def require_own_kind(name: str, option: str) -> None:
 def kind_of_name(name: str) -> tuple[str, str] | None:
     """What a name of the registries is the name of, and the option for it; None for any other."""
     specs = [spec.name for spec in all_specs()]
+    # dino is also the beginning of names of backbones, which is what is meant by itself
+    begins_backbones = any(spec.startswith(name) for spec in specs)
     kinds = (
         ("task", "tasks", [task.name for task in TASKS]),
         ("backbone", "backbones", specs),
-        # dino is also the beginning of names of backbones, which is what is meant by itself
-        ("protocol", "protocol", [p.name for p in PROTOCOLS if not any(s.startswith(p.name) for s in specs)]),
+        ("protocol", "protocol", [] if begins_backbones else [protocol.name for protocol in PROTOCOLS]),
     )
     return next(((kind, option) for kind, option, known in kinds if name in known), None)
 

@@ -10,6 +10,7 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from stat import S_ISREG
@@ -35,10 +36,15 @@ def state_of(output: Path) -> str:
     Contents of files count, not their times, which archives and people set as they like; but of large files
     the time of their last change, which nobody can set.
     """
-    code = {name: _times(PACKAGE / name) for name in _files(PACKAGE)}  # of one version, but for who edits it
     read = (stamps_of(folder, _files(folder)) for folder in (output / name for name in READ))
-    facts = (sys.version, VERSION, *map(_version, LIBRARIES), code, *read)
+    facts = (sys.version, VERSION, *map(_version, LIBRARIES), _code(PACKAGE), *read)
     return hashlib.blake2b(repr(facts).encode(errors="surrogateescape"), digest_size=16).hexdigest()
+
+
+@cache
+def _code(package: Path) -> dict[str, list[int]]:
+    """Times of the files of a package, read once: code that a process has imported stays as it was."""
+    return {name: _times(package / name) for name in _files(package)}  # of one version, but for who edits it
 
 
 def read_shown(output: Path, state: str, screen: int) -> dict[str, str]:

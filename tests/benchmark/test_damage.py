@@ -1,7 +1,6 @@
 """Records and what belongs to them: what is not as it was written is computed again, from what is stored."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from layerboard.leaderboards.records.files import scored_path, task_key
@@ -40,15 +39,14 @@ def test_what_is_damaged_or_gone_is_written_again(again: Path, data: Path, whole
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_folder_in_the_place_of_a_shard_is_named(new_place: Callable[[], Path], data: Path) -> None:
-    place = new_place()
-    run(place, ["mini-random"], "knn", data=data)
-    taken = sorted(shards(place / "cache"))
+def test_a_folder_in_the_place_of_a_shard_is_named(tmp_path: Path, data: Path) -> None:
+    run(tmp_path, ["mini-random"], "knn", data=data)
+    taken = sorted(shards(tmp_path / "cache"))
     for path in taken:
         path.unlink()
         (path / "inside").mkdir(parents=True)
-    shutil.rmtree(place / "out")
-    failures = run(place, ["mini-random"], "knn", data=data).attrs["failures"]
+    shutil.rmtree(tmp_path / "out")
+    failures = run(tmp_path, ["mini-random"], "knn", data=data).attrs["failures"]
     assert failures
     for failure in map(str, failures):
         assert "expected a file at '" in failure

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -85,11 +84,10 @@ def test_predictions_are_those_of_the_scores(whole: Whole) -> None:
     assert (np.diff(cosines, axis=-1) <= 0).all()
 
 
-def test_another_run_keeps_the_same_bytes(new_place: Callable[[], Path], data: Path, whole: Whole) -> None:
-    place = new_place()
+def test_another_run_keeps_the_same_bytes(tmp_path: Path, data: Path, whole: Whole) -> None:
     options = {"data": data, "workers": 2, "batch_size": 7, "cache": whole.place / "cache"}
-    run(place, ["mini-fs"], "knn", "davis", "spair", **options)
-    found, wanted = kept(place / "out"), kept(whole.place / "out")
+    run(tmp_path, ["mini-fs"], "knn", "davis", "spair", **options)
+    found, wanted = kept(tmp_path / "out"), kept(whole.place / "out")
     assert len(found) > 3
     assert found == {path: wanted[path] for path in found}
 
@@ -130,10 +128,9 @@ def test_without_examples_there_are_no_pictures_and_the_numbers_stay(
     assert kept(out) == kept(whole.place / "out")
 
 
-def test_the_random_floor_has_none(new_place: Callable[[], Path], data: Path) -> None:
-    place = new_place()
-    run(place, ["mini-random"], "knn", data=data)
-    assert kept(place / "out") == {}
+def test_the_random_floor_has_none(tmp_path: Path, data: Path) -> None:
+    run(tmp_path, ["mini-random"], "knn", data=data)
+    assert kept(tmp_path / "out") == {}
 
 
 def test_merge_takes_examples_and_pictures_along(whole: Whole, tmp_path: Path) -> None:

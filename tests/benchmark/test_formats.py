@@ -114,7 +114,7 @@ def test_a_backbone_on_images_that_torch_resizes_is_one_of_its_own(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = {"data": data, "layers": "3,final", "input_size": 96}
-    records = run(tmp_path, ["mini-fs", "mini-fs@fast-resize"], "knn", "cluster-object", **options)
+    records = run(tmp_path, ["mini-fs", "mini-fs@fast-resize"], "knn", "spair", **options)
     assert records.attrs["failures"] == []
     scored = records[records["task"] != "drift"].groupby(["backbone", "task"]).size()
     assert scored["mini-fs@96px"].equals(scored["mini-fs@96px@fast-resize"])

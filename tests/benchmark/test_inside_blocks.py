@@ -1,7 +1,7 @@
 """Runs of what goes on inside blocks: residual sums, and heads against ConvNets."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +32,8 @@ def of(records: pd.DataFrame, task: str, backbone: str) -> pd.DataFrame:
     return records[(records["task"] == task) & (records["backbone"] == backbone)]
 
 
-def test_a_transformer_and_a_convnet(new_place: Callable[[], Path], data: Path) -> None:
-    place = new_place()
-    records = run(place, ["mini-fs", "mini-resnet"], *TASKS, data=data, layers="1-2")
+def test_a_transformer_and_a_convnet(tmp_path: Path, data: Path) -> None:
+    records = run(tmp_path, ["mini-fs", "mini-resnet"], *TASKS, data=data, layers="1-2")
     assert records.attrs["failures"] == []
     assert records["analysis"].all()
     assert records["partial"].all()
@@ -59,35 +58,30 @@ def test_a_transformer_and_a_convnet(new_place: Callable[[], Path], data: Path) 
     assert (rho["backbone"], rho["layer"], rho["tap"], rho["other"]) == ("mini-fs", 1, "heads", "mini-resnet")
     assert -1 <= rho["value"] <= 1
     key = "locality.imagenet.standard.npz"
-    with np.load(place / "out" / "arrays" / "mini-fs--mini-resnet" / key) as arrays:
+    with np.load(tmp_path / "out" / "arrays" / "mini-fs--mini-resnet" / key) as arrays:
         assert arrays["head_cka"].shape == (3, 5)
         assert (np.diff(arrays["distance"]) > 0).all()
     with Tally().watching() as tally:
-        again = run(place, ["mini-fs", "mini-resnet"], *TASKS, data=data, layers="1-2")
+        again = run(tmp_path, ["mini-fs", "mini-resnet"], *TASKS, data=data, layers="1-2")
     assert tally.loads == []
     assert again["value"].equals(records["value"])
-    (place / "out" / "arrays" / "mini-fs--mini-resnet" / key).unlink()
+    (tmp_path / "out" / "arrays" / "mini-fs--mini-resnet" / key).unlink()
     with Tally().watching() as tally:
-        run(place, ["mini-fs", "mini-resnet"], "locality", data=data, layers="1-2")
+        run(tmp_path, ["mini-fs", "mini-resnet"], "locality", data=data, layers="1-2")
     assert tally.loads == []  # what passes left behind is enough
-    assert (place / "out" / "arrays" / "mini-fs--mini-resnet" / key).exists()
+    assert (tmp_path / "out" / "arrays" / "mini-fs--mini-resnet" / key).exists()
 
 
-def test_heads_are_not_compared_with_the_random_floor(new_place: Callable[[], Path], data: Path) -> None:
-    records = run(
-        new_place(), ["mini-fs", "mini-resnet"], "locality", "cka", data=data, layers="1", floor=True
-    )
+def test_heads_are_not_compared_with_the_random_floor(tmp_path: Path, data: Path) -> None:
+    records = run(tmp_path, ["mini-fs", "mini-resnet"], "locality", "cka", data=data, layers="1", floor=True)
     assert records.attrs["failures"] == []
     assert set(of(records, "locality", "mini-fs")["other"]) == {"mini-resnet"}
     assert set(records.loc[records["task"] == "locality", "backbone"]) == {"mini-fs"}
     assert "mini-random" in set(records["backbone"])  # which CKA looks at
 
 
-def test_networks_that_do_not_show_their_inside_say_so(
-    new_place: Callable[[], Path], data: Path, own: list[str]
-) -> None:
-    place = new_place()
-    records = run(place, [*own, "mini-resnet"], *TASKS, data=data, layers="1")
+def test_networks_that_do_not_show_their_inside_say_so(tmp_path: Path, data: Path, own: list[str]) -> None:
+    records = run(tmp_path, [*own, "mini-resnet"], *TASKS, data=data, layers="1")
     assert records.attrs["failures"] == []
     for task in TASKS[:2]:
         for backbone, tap in (("own-mixer", "skip"), ("own-attender", "input")):

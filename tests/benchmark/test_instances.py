@@ -35,9 +35,9 @@ def test_a_folder_is_scored_by_one_pass_and_comes_to_an_answer_in_a_few_commands
 
 def test_class_folders_and_copies_are_scored_where_that_is_asked(shop: Path, tmp_path: Path) -> None:
     folder = shop / "database"
-    records = run(tmp_path, ["mini-fs"], "instances", images=[folder])
+    records = run(tmp_path, ["mini-fs"], "instances", layers="12", images=[folder])
     assert {*records["split"]} == {"all images, each a query"}
-    copies = run(tmp_path, ["mini-fs"], "instances", images=[folder], copies=True)
+    copies = run(tmp_path, ["mini-fs"], "instances", layers="12", images=[folder], copies=True)
     assert {*copies["split"]} == {"all images, each a query, with copies"}
     assert "recall@1 mirrored" in {*copies["metric"]}
     assert {*copies["dataset"]}.isdisjoint(records["dataset"])
@@ -45,7 +45,7 @@ def test_class_folders_and_copies_are_scored_where_that_is_asked(shop: Path, tmp
     files = [path for path in sorted(folder.rglob("*.JPEG")) if path.stem[-1] != "2"]
     rows = [f"{path.relative_to(folder)},{path.parent.name}" for path in files]
     table.write_text("\n".join(["file,group", *rows]))
-    grouped = run(tmp_path, ["mini-fs"], "instances", images=[folder], groups=table)
+    grouped = run(tmp_path, ["mini-fs"], "instances", layers="12", images=[folder], groups=table)
     assert {*grouped["data"]}.isdisjoint(records["data"])
     assert (
         "each image looks for all others of its thing that are not of its group"
@@ -56,11 +56,11 @@ def test_class_folders_and_copies_are_scored_where_that_is_asked(shop: Path, tmp
 def test_class_folders_are_shown_once_to_tasks_of_classes_and_of_things(shop: Path, tmp_path: Path) -> None:
     folder, table = shop / "database", tmp_path / "things.csv"
     with Tally().watching() as tally:
-        records = run(tmp_path, ["mini-fs"], "knn", "instances", images=[folder])
+        records = run(tmp_path, ["mini-fs"], "knn", "instances", layers="12", images=[folder])
     assert sum(tally.rows.values()) == 9
     files = [path.relative_to(folder) for path in sorted(folder.rglob("*.JPEG"))]
     table.write_text("\n".join(["file,group", *(f"{path},{path.parts[0]}" for path in files)]))
-    by_table = run(tmp_path / "table", ["mini-fs"], "instances", images=[folder], labels=table)
+    by_table = run(tmp_path / "table", ["mini-fs"], "instances", layers="12", images=[folder], labels=table)
     scores = [
         frame[frame["task"] == "instances"].set_index(["metric", "pooling", "layer"])["value"].sort_index()
         for frame in (records, by_table)

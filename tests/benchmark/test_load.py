@@ -113,7 +113,6 @@ def test_the_page_of_costs_is_right() -> None:
         ({"task": "cost"}, "cost uses no images; name a task that does, such as knn"),
         ({"protocol": "mine"}, "there is no protocol 'mine'"),
         ({"device": "tpu"}, "device"),
-        ({"name": "mini-resnet", "layer": "final"}, "mini-resnet has no final norm, and so no layer"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(options: dict[str, object], words: str) -> None:

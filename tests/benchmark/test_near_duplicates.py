@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import layerboard
-from layerboard.benchmark.commands.run import RunResult
 from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
 from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS, NEAR_DUPLICATES
 from layerboard.tasks.metrics.near_duplicates import share_with_near_duplicate
@@ -80,25 +79,6 @@ def test_a_folder_of_bursts_is_said_to_be_one_wherever_its_score_is(
     assert (with_groups.code, warning in " ".join(with_groups.out.split())) == (0, False)
 
 
-def of_images(place: Path, scenes: int, frames: int) -> RunResult:
-    """A run of one network on scenes, of which no pages are written."""
-    images, folders = photos(place / "photos", scenes, frames), {"cache": place / "cache"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("layerboard.benchmark.api.write_changed", lambda *_: ([], False))
-        return layerboard.run(
-            "mini-dino", "knn", images=images, layers="1,6,12", floor=False, output=place / "out", **folders
-        )
-
-
-def test_pairs_of_frames_are_bursts_too(tmp_path: Path) -> None:
-    found = of_images(tmp_path, 10, 2)
-    (counted,) = read_near_duplicates(tmp_path / "out").values()
-    assert (counted.images, counted.share > 0.3) == (60, True)
-    assert f"At least {100 * counted.share:.0f} % of the 60 images of photos have a near-duplicate" in str(
-        found
-    )
-
-
 def in_two_splits(folder: Path) -> dict[str, str]:
     """Scenes in train and in val, and two copies of each of three: one in val, and one in the other class."""
     random, copies = np.random.default_rng(7), dict[str, str]()
@@ -160,8 +140,10 @@ def test_check_writes_the_pairs_that_a_run_has_counted(
     assert found.paths == (path,)
 
 
-def test_independent_images_are_not(tmp_path: Path) -> None:
-    found = of_images(tmp_path, 20, 1)
+def test_independent_images_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("layerboard.benchmark.api.write_changed", lambda *_: ([], False))
+    options = {"images": photos(tmp_path / "photos", 20, 1), "layers": "1,6,12", "floor": False}
+    found = layerboard.run("mini-dino", "knn", output=tmp_path / "out", cache=tmp_path / "cache", **options)
     assert "near-duplicate" not in str(found)
     (counted,) = read_near_duplicates(tmp_path / "out").values()
     assert counted.share <= 0.02
@@ -186,12 +168,3 @@ def test_series_of_any_length_are_found_in_vectors_and_single_images_are_not(fra
     alone = random.standard_normal((120, 32)).astype(np.float32)
     half = np.concatenate([alone, alone[:30] + 0.01, alone[:30] * 2])
     assert share_with_near_duplicate([half]) == pytest.approx(0.5)
-
-
-def test_a_pair_must_be_near_in_most_layers_and_there_must_be_others() -> None:
-    random = np.random.default_rng(0)
-    near, far = clouds(random, random.standard_normal((50, 32)), 2), random.standard_normal((100, 32))
-    layers = [near, far.astype(np.float32), far.astype(np.float32)]
-    assert (share_with_near_duplicate(layers), share_with_near_duplicate(layers[:1])) == (0, 1)
-    assert share_with_near_duplicate([]) == share_with_near_duplicate([near[:2]]) == 0
-    assert share_with_near_duplicate([np.ones((40, 8), np.float32)]) == 0  # all alike: none is nearer

@@ -32,7 +32,7 @@ def mini(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An output folder with the committed scores of some backbones of the mini suite."""
     numbers = read_numbers(tables_folder() / "mini.csv", TIDY)
     rows = numbers[(numbers["other"] == "") & (numbers["best"] != "")]  # of the primary metrics
-    rows = rows[rows["backbone"].isin(["mini-dino", "mini-mae", "mini-resnet"])]
+    rows = rows[rows["backbone"].isin(["mini-dino", "mini-resnet"])]
     rows = rows.drop(columns=["best", "loss", "other", "other_layer", "other_tap"])
     depths = rows["layer"].astype(int).groupby(rows["backbone"]).max()
     without_token = {*rows["backbone"]} - {*rows.loc[rows["pooling"] == "cls", "backbone"]}
@@ -61,8 +61,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def measured(root: Path) -> Path:
     """The folder of a run in which times are measured once."""
     fakes.write_fake_class_folders(root / "images", classes=3, images=16)
-    tasks, options = ("knn", "fewshot", "instances", "cost"), {"layers": "1,2,3", "floor": True}
-    records = run(root, ["mini-fs", "mini-resnet"], *tasks, images=[root / "images"], pages=True, **options)
+    tasks = ("knn", "fewshot", "instances", "cost")
+    options = {"images": [root / "images"], "layers": "1,3", "shots": (10,), "floor": True}
+    records = run(root, ["mini-fs", "mini-resnet"], *tasks, pages=True, **options)
     assert {"cls", "mean", "all"} <= {*records["pooling"]}
     return root / "out"
 

@@ -160,7 +160,7 @@ def test_check_opens_all_images_or_a_sample_of_many(
 ) -> None:
     photos = tmp_path / "photos"
     photos.mkdir()
-    for number in range(150):
+    for number in range(30):
         Image.new("RGB", (2, 2)).save(photos / f"{number:03}.png")
     (photos / "[red].heic").write_bytes(b"")
 
@@ -168,21 +168,21 @@ def test_check_opens_all_images_or_a_sample_of_many(
         return " ".join(command(capsys, "check", "--images", photos, *options).out.split())
 
     note = UNCOUNTED.format(data=f"--images {photos}", output="results")
-    blank = "150 images of one colour (000.png, 001.png, 002.png and 147 more)"
+    blank = "30 images of one colour (000.png, 001.png, 002.png and 27 more)"
     assert f"; {blank}; " in said()
-    assert said().endswith(f"pip install 'layerboard[heic]'; 150 of 150 images opened {note}")
+    assert said().endswith(f"pip install 'layerboard[heic]'; 30 of 30 images opened {note}")
     (photos / "[red].heic").unlink()
     assert "photos complete" in said()
-    for number in (1, 3, 5, 149):
+    for number in (1, 3, 5, 29):
         (photos / f"{number:03}.png").write_bytes(b"no image")
     assert "photos partial" in said()
-    assert "146 of 150 images opened, 4 unreadable (001.png, 003.png, 005.png and 1 more)" in said()
+    assert "26 of 30 images opened, 4 unreadable (001.png, 003.png, 005.png and 1 more)" in said()
     (listed,) = check(images=str(photos)).parts
-    assert listed.frame["file"].tolist() == [f"{number:03}.png" for number in (1, 3, 5, 149)]
-    assert "149.png cannot decode image" in said()
-    monkeypatch.setattr("layerboard.benchmark.commands.check.SAMPLE", 75)
-    assert "75 of 150 images opened" in said()
-    assert "146 of 150 images opened, 4 unreadable" in said("--all")
+    assert listed.frame["file"].tolist() == [f"{number:03}.png" for number in (1, 3, 5, 29)]
+    assert "029.png cannot decode image" in said()
+    monkeypatch.setattr("layerboard.benchmark.commands.check.SAMPLE", 15)
+    assert "15 of 30 images opened" in said()
+    assert "26 of 30 images opened, 4 unreadable" in said("--all")
     for path in photos.iterdir():
         path.write_bytes(b"no image")
     answer = command(capsys, "check", "--images", photos)

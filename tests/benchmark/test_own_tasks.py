@@ -16,7 +16,9 @@ def test_the_task_and_the_analysis_of_the_page_run_beside_those_of_the_registry(
     my_tasks: Path, data: Path
 ) -> None:
     with Tally().watching() as tally:
-        records = run(my_tasks, ["mini-fs", "mini-resnet"], "knn", *BOTH, data=data, layers="1,12,final")
+        records = run(
+            my_tasks, ["mini-fs", "mini-resnet"], "knn", *BOTH, data=data, layers="1,12,final", pages=True
+        )
     assert records.attrs["failures"] == []
     assert set(tally.images.values()) == {1}  # one forward served vectors and attention
     assert set(records["task"]) == {"knn", "nearest-mean", "looking-back"}
@@ -39,13 +41,11 @@ def test_the_task_and_the_analysis_of_the_page_run_beside_those_of_the_registry(
     (empty,) = described[described["backbone"] == "mini-resnet"]["reason"].unique()
     assert empty == "mini-resnet has no attention."
 
-
-def test_an_analysis_has_arrays_and_a_page_of_its_own_and_is_no_column(my_tasks: Path, data: Path) -> None:
-    run(my_tasks, ["mini-fs"], *BOTH, data=data, layers="1-3", pages=True)
+    # an analysis has arrays and a page of its own, and is no column
     out = my_tasks / "out"
     with np.load(out / "arrays" / "mini-fs" / "looking-back.imagenet.standard.npz") as arrays:
         share = arrays["share"]
-    assert share.shape == (12, 3, 3)
+    assert share.shape == (12, 2, 3)
     assert ((share >= 0) & (share <= 1)).all()
     board = (out / "tables" / "standard.md").read_text(encoding="utf-8")
     inside = (out / "tables" / "standard.inside.md").read_text(encoding="utf-8")

@@ -27,7 +27,7 @@ def test_records_items_and_examples_are_equal_from_folder_and_from_pack(
     data: Path, packed_data: Path, tmp_path: Path
 ) -> None:
     places = tmp_path / "folder", tmp_path / "pack"
-    options = {"layers": "1", "workers": 2}
+    options = {"layers": "1", "limit": 2, "workers": 2}
     found = [
         run(place, ["mini-fs"], *TASKS, data=given, **options)
         for place, given in zip(places, (data, f"hf:{packed_data}"), strict=True)

@@ -39,14 +39,14 @@ def test_both_protocols_stand_side_by_side(again: Path, data: Path, whole: Whole
 
 
 def test_the_paper_suite_has_its_20_vision_transformers_and_needs_two_files(
-    again: Path, data: Path, tmp_path: Path
+    data: Path, tmp_path: Path
 ) -> None:
     specs = find(PAPER_SUITE.backbones)
     assert len(specs) == 20
     assert sum(spec.depth for spec in specs) == 308
     without = [spec for spec in specs if not spec.repository]
     assert [spec.name for spec in without] == ["dino-s8-300ep", "moco-s16"]
-    records = run(again, ["moco-s16"], "knn", data=data, protocol="paper")
+    records = run(tmp_path, ["moco-s16"], "knn", data=data, protocol="paper")
     (failure,) = records.attrs["failures"]
     assert "--weights moco-s16=FILE" in failure
     assert "vit-s-300ep.pth.tar" in failure

@@ -1,7 +1,6 @@
 """Several input sizes in one run: which backbones at which, under which names, and what is computed once."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,15 +132,11 @@ def test_a_backbone_is_loaded_by_a_name_with_a_size() -> None:
 
 
 def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
-    new_place: Callable[[], Path],
-    data: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = new_place()
     wanted = {"data": data, "input_size": (64, 96), "protocol": "standard,insid3"}
     with Tally().watching() as tally:
-        records = run(place, ["mini-resnet"], "spair", pages=True, **wanted)
+        records = run(tmp_path, ["mini-resnet"], "spair", pages=True, **wanted)
     sizes = records.groupby("backbone")["input_size"].unique().map(list).to_dict()
     assert sizes == {"mini-resnet": [64], "mini-resnet@96px": [96]}
     shown_anew = records[records["protocol"] == "standard"].groupby("backbone")
@@ -157,13 +152,13 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
         rows.sort_values(["layer", "tap", "metric"])["value"].tolist() for _, rows in own.groupby("backbone")
     ]
     assert values[0] == values[1]
-    pages = (place / "out" / "tables" / "standard.md").read_text()
+    pages = (tmp_path / "out" / "tables" / "standard.md").read_text()
     assert "| mini-resnet@96px " in pages.partition("## What variants of a backbone change")[2]
 
     leave_pages_out(monkeypatch)
     heard = Heard()
     asked = Request(
-        backbones="mini-resnet", tasks="spair", output=place / "out", cache=place / "cache",
+        backbones="mini-resnet", tasks="spair", output=tmp_path / "out", cache=tmp_path / "cache",
         workers=1, layers="1,final", floor=False, **wanted,  # type: ignore[arg-type]
     )  # fmt: skip
     with Tally().watching() as again:
@@ -171,20 +166,19 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
     assert not again.loads
     line = "spair (insid3): images are shown alike at every input size, so its scores are the same"
     assert line in heard.lines
-    shown = command(capsys, "compare", "mini-resnet", "mini-resnet@96px", "--output", place / "out")
+    shown = command(capsys, "compare", "mini-resnet", "mini-resnet@96px", "--output", tmp_path / "out")
     assert (shown.code, "mini-resnet@96px" in shown.out) == (0, True)
-    picks = recommended(RecommendRequest(tasks="spair", output=place / "out")).choices
+    picks = recommended(RecommendRequest(tasks="spair", output=tmp_path / "out")).choices
     calls = " ".join(code_of(pick) for pick in picks)
     assert ('"mini-resnet@96px"' in calls) == any(pick.backbone == "mini-resnet@96px" for pick in picks)
 
 
 @pytest.mark.usefixtures("no_pages")
 def test_a_plan_counts_every_size_and_once_what_is_shown_alike(
-    new_place: Callable[[], Path], data: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = new_place()
     words = ["--backbones", "mini-resnet", "--tasks", "spair", "--data", data, "--layers", "1", "--no-floor"]
-    words += ["--protocol", "standard,insid3", "--output", place / "out", "--cache", place / "cache"]
+    words += ["--protocol", "standard,insid3", "--output", tmp_path / "out", "--cache", tmp_path / "cache"]
     said = command(capsys, "run", *words, "--plan", "--json", "--input-size", "64,96")
     assert said.code == 0
     found = json.loads(said.out[said.out.index("{") :])

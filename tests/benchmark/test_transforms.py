@@ -20,7 +20,7 @@ from tests.fakes import write_fake_class_folders
 
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "maybe_best", "n", "reason", "data"]
 PLACE = ["task", "dataset", "layer", "tap", "pooling", "metric"]
-NAMES = ("spair", "davis", "knn")
+NAMES = ("spair", "knn")
 COMPRESSED = ("pca:96", "first:32+int8", "binary", "pq:96", "rp:97")
 
 
@@ -54,7 +54,7 @@ def test_every_task_takes_what_makes_sense(made: Transformed) -> None:
 def test_transforms_show_no_image_again(made: Transformed, whole: Whole) -> None:
     """Vectors are transformed as they are stored."""
     plain = whole.records.query("task in @NAMES and backbone == 'mini-fs'")
-    assert len(made.tally.rows) == 4  # sources of images to learn from and to ask, videos, pairs
+    assert len(made.tally.rows) == 3  # sources of images to learn from and to ask, and pairs
     assert made.tally.rows.items() <= whole.tally.rows.items()
     columns = [*PLACE, *NUMBERS]
     pd.testing.assert_frame_equal(
