@@ -16,7 +16,7 @@ from layerboard.zoo.view.geometry import ViewSize
 from tests.benchmark.doubles import CountingBackbone
 
 RULE = CostConfig(
-    warm_up=2, rounds=5, single_seconds=0.0, most_rounds=9, gain=1.03, images=10_000, seconds=1000.0, visits=2
+    warm_up=2, rounds=5, single_seconds=0.0, most_rounds=9, gain=1.03, images=500, seconds=1000.0, visits=2
 )
 
 
