@@ -153,12 +153,14 @@ def test_the_lines_of_python_run_and_give_the_vectors_of_that_layer(out: Path) -
     assert str(encode.layer) == str(next(iter(choice.candidates.values())).layer)  # type: ignore[attr-defined]
 
 
+SIZES = re.compile(r"\d{3,}$")
+"""In names of protocols that differ from another one in the size of images alone."""
 COLUMNS = [
     Column(task.name, "images", protocol.name, metric=task.metric, heading=task.name, partial=False)
     for task in TASKS
     if not task.analysis
     for protocol in PROTOCOLS
-    if protocol.covers(task.name)
+    if protocol.covers(task.name) and not SIZES.search(protocol.name)
 ]
 DENSE = ("videos", "keypoints", "scenes", "objects", "parts", "masks")
 """Roles of tasks that are scored on grids."""
