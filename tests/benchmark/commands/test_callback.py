@@ -193,8 +193,8 @@ def test_a_training_is_the_same_and_its_steps_are_scored(
     assert counted.backbone == f"run@step{BATCHES}"  # to an untrained network all images are alike
     if train is train_by_hand:
         own = layerboard.from_module(net.encoder, name="own", **HINTS)
-        places: dict[str, Any] = {"images": photos, "output": tmp_path / "alone", "cache": tmp_path / "cache2"}
-        alone = layerboard.run(own, "knn", layers="1-3", floor=False, examples=False, **places)
+        options: dict[str, Any] = {"images": photos, "floor": False, "examples": False, "layers": "1-3"}
+        alone = layerboard.run(own, "knn", output=tmp_path / "alone", cache=tmp_path / "cache2", **options)
         assert scores["value"].iloc[-1] == alone.best["score"].iloc[0]
 
 

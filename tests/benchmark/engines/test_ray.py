@@ -170,15 +170,6 @@ def test_records_are_the_same_though_an_actor_is_killed(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("cluster")
-def test_three_workers_give_the_same_records(
-    new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
-    assert_same_bytes(run(new_place(), BACKBONES, *TASKS, data=data, engine="ray", workers=3), whole)
-
-
-@pytest.mark.slow
 def test_a_killed_driver_leaves_what_was_finished_and_nothing_that_runs(
     new_place: Callable[[], Path], whole: Whole, data: Path
 ) -> None:
