@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from layerboard.benchmark.api import execute
+from layerboard.benchmark.api import PassesAndScores, execute
 from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import passes
@@ -54,6 +54,7 @@ def test_a_plan_is_sent_as_its_recipe_and_made_again_there(data: Path) -> None:
 def test_jobs_are_small_and_frozen(data: Path, tmp_path: Path) -> None:
     found = prepared(planned(data), tmp_path)
     assert [jobs.setup.spec.name for jobs in found.backbones] == list(BACKBONES)
+    assert len(pickle.dumps(PassesAndScores())) < 10_000  # what does them, which is sent, too
     for jobs in found.backbones:
         assert len(pickle.dumps(jobs)) < 20_000
         assert {job.task.entry.name for job in jobs.scores} == set(TASKS) - {"cka"}
