@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -75,7 +75,7 @@ def reproduce(
         if registry is not None and number.backbone not in registry and verdict in NOT_MEASURED:
             reason = f"{reason}; not in the registry"
         judged = {"published": number.value, "published_layer": number.layer} | measured
-        rows.append(asdict(number) | judged | {"verdict": verdict, "reason": reason})
+        rows.append(vars(number) | judged | {"verdict": verdict, "reason": reason})
     layers = {"published_layer": "Int64", "measured_layer": "Int64"}
     numbers = dict.fromkeys(("measured", "ci_low", "ci_high", "lowest", "highest", "difference"), "float64")
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | numbers)

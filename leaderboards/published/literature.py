@@ -38,7 +38,7 @@ CHOICES: dict[str, tuple[str, ...]] = {  # allowed values of cells in these colu
 INPUT_SIZE = 224  # input size in pixels of the backbones in every source; views scale with it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Published:
     """One published number, in the terms of this package, and the run that it can be compared with."""
 

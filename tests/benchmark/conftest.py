@@ -16,6 +16,7 @@ from tests.benchmark.runs import (
     keep_backbones,
     keep_tables,
     leave_cost_out,
+    leave_drawing_out,
     leave_pages_out,
     run,
     write_data,
@@ -36,6 +37,7 @@ def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     own = tmp_path_factory.mktemp("own")
     with pytest.MonkeyPatch.context() as patch:
         leave_cost_out(patch)
+        leave_drawing_out(patch)
         keep_backbones(patch)
         keep_tables(patch)
         patch.setattr("os.sched_getaffinity", lambda _: {0}, raising=False)
@@ -76,6 +78,7 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     def make(place: Path) -> Whole:
         with pytest.MonkeyPatch.context() as patch, Tally().watching() as tally:
             leave_cost_out(patch)  # fixtures of the session come before those of the package
+            leave_drawing_out(patch)
             records = run(place, BACKBONES, data=data, pages=True)
         return Whole(place, tally, records)
 

@@ -1,5 +1,6 @@
 """Small runs through the public entry points, and what is watched of them."""
 
+import json
 import os
 import sys
 from collections import Counter
@@ -26,10 +27,13 @@ from layerboard.benchmark.forms.campaign import RUN_FILE
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.passes.loading import Rendered
 from layerboard.benchmark.passes.one_pass import run_pass
+from layerboard.leaderboards.charts import engine
+from layerboard.leaderboards.charts.style import Spec
 from layerboard.leaderboards.records.fields import read_table
 from layerboard.leaderboards.records.record import read_records
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.framework import registry
+from layerboard.tasks.framework.base import digest
 from layerboard.tasks.framework.registry import COST
 from layerboard.zoo.features import Visitor
 from layerboard.zoo.features.backbone import Backbone
@@ -91,6 +95,21 @@ def keep_tables(patch: pytest.MonkeyPatch) -> None:
         return kept[content]
 
     patch.setattr("layerboard.leaderboards.records.record.read_table", reading)
+
+
+def leave_drawing_out(patch: pytest.MonkeyPatch) -> None:
+    """Charts are checked and not drawn, and pages have no script, which takes longer than all their text.
+
+    What is drawn of a chart stands in `tests.leaderboards.charts`.
+    """
+
+    def checking(spec: Spec, ending: str = "svg", **options: object) -> Any:
+        text = json.dumps(engine.written(spec), allow_nan=False)
+        drawn = f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{digest(text, options)}</desc></svg>'
+        return drawn if ending == "svg" else drawn.encode()
+
+    patch.setattr(engine, "render_chart", checking)
+    patch.setattr("layerboard.leaderboards.report.page.vega_script", str)
 
 
 def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: object) -> None:

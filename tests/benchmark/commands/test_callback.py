@@ -100,24 +100,55 @@ def train_by_hand(net: Classifier, callbacks: list[Any], place: Path) -> None:
         follow.finish()
 
 
+class Recorder(TrainerCallback):
+    """What a tracker of the Trainer gets: what is logged, with its step, and the end of its run."""
+
+    def __init__(self) -> None:
+        self.logged: list[tuple[int, dict[str, float]]] = []
+
+    def on_log(self, args: Any, state: Any, control: Any, **words: Any) -> None:
+        self.logged.append((state.global_step, dict(words["logs"])))
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **words: Any) -> None:
+        self.logged.append((state.global_step, {"end": 1.0}))
+
+
 def train_with_transformers(net: Classifier, callbacks: list[Any], place: Path) -> None:
-    trainer_of(net, callbacks, place).train()
-
-
-def trainer_of(net: Classifier, callbacks: list[Any], place: Path) -> Any:
+    """Train, and see that the scores reach what the Trainer reports to."""
     pytest.importorskip("accelerate")
     from transformers import Trainer, TrainingArguments
 
     options: dict[str, Any] = {"per_device_train_batch_size": 4, "num_train_epochs": 1, "seed": 0}
     options |= {"report_to": [], "save_strategy": "no", "disable_tqdm": True}
     args = TrainingArguments(str(place), use_cpu=True, dataloader_pin_memory=False, **options)
-    return Trainer(net, args, train_dataset=examples(), callbacks=callbacks)
+    recorder = Recorder()
+    trainer = Trainer(net, args, train_dataset=examples(), callbacks=[recorder, *callbacks])
+    for follow in callbacks:
+        follow._log = trainer.log  # as log=trainer.log, of a trainer that was made before its callback
+    trainer.train()
+    for follow in callbacks:
+        history = [(each["step"], each) for each in trainer.state.log_history]
+        assert best_of(recorder.logged) == best_of(history) == expected_of(follow)
+        assert recorder.logged[-1] == (BATCHES, {"end": 1.0})  # then trackers take nothing more
 
 
-def train_with_lightning(net: Classifier, callbacks: list[Any], place: Path, logger: Any = False) -> None:
+def train_with_lightning(net: Classifier, callbacks: list[Any], place: Path) -> None:
+    """Train, and see that the scores reach every logger."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         lightning = pytest.importorskip("lightning.pytorch")
+        from lightning.pytorch.loggers.logger import DummyLogger
+
+        class Recording(DummyLogger):  # type: ignore[misc, unused-ignore]
+            def __init__(self) -> None:
+                super().__init__()
+                self.logged: list[tuple[int, dict[str, float]]] = []
+
+            def log_metrics(self, metrics: dict[str, float], step: int) -> None:
+                self.logged.append((step, metrics))
+
+            def finalize(self, status: str) -> None:
+                self.logged.append((BATCHES, {status: 1.0}))
 
         class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
             def __init__(self) -> None:
@@ -134,13 +165,19 @@ def train_with_lightning(net: Classifier, callbacks: list[Any], place: Path, log
         names = ("checkpointing", "progress_bar", "model_summary")
         options: dict[str, Any] = {f"enable_{name}": False for name in names} | {"default_root_dir": place}
         options |= {"max_epochs": 1, "accelerator": "cpu"}
-        trainer = lightning.Trainer(callbacks=callbacks, logger=logger, **options)
+        loggers = [Recording(), Recording()]
+        trainer = lightning.Trainer(callbacks=callbacks, logger=loggers, **options)
         trainer.fit(Module(), torch.utils.data.DataLoader(examples(), 4))
-        assert all(isinstance(each, lightning.Callback) for each in callbacks)
+        for follow in callbacks:
+            assert isinstance(follow, lightning.Callback)
+            assert all(best_of(logger.logged) == expected_of(follow) for logger in loggers)
+        assert all(logger.logged[-1] == (BATCHES, {"success": 1.0}) for logger in loggers)
 
 
 @pytest.mark.parametrize("train", [train_by_hand, train_with_transformers, train_with_lightning])
-def test_a_training_is_the_same_and_its_steps_are_scored(train: Any, follow: Any, tmp_path: Path) -> None:
+def test_a_training_is_the_same_and_its_steps_are_scored(
+    train: Any, follow: Any, photos: Path, tmp_path: Path
+) -> None:
     weights = []
     for callbacks in ([], [follow]):
         net = Classifier()
@@ -154,27 +191,11 @@ def test_a_training_is_the_same_and_its_steps_are_scored(train: Any, follow: Any
     assert follow.written == [follow.board.suite] * 2
     (counted,) = read_near_duplicates(tmp_path / "out").values()
     assert counted.backbone == f"run@step{BATCHES}"  # to an untrained network all images are alike
-
-
-def test_a_step_is_scored_as_a_network_is_by_itself(follow: Any, photos: Path, tmp_path: Path) -> None:
-    train_by_hand(net := Classifier(), [follow], tmp_path / "trainer")
-    own = layerboard.from_module(net.encoder, name="own", **HINTS)
-    places: dict[str, Any] = {"images": photos, "output": tmp_path / "alone", "cache": tmp_path / "cache2"}
-    alone = layerboard.run(own, "knn", layers="1-3", floor=False, examples=False, **places)
-    assert follow.scores["value"].iloc[-1] == alone.best["score"].iloc[0]
-
-
-class Recorder(TrainerCallback):
-    """What a tracker of the Trainer gets: what is logged, with its step, and the end of its run."""
-
-    def __init__(self) -> None:
-        self.logged: list[tuple[int, dict[str, float]]] = []
-
-    def on_log(self, args: Any, state: Any, control: Any, **words: Any) -> None:
-        self.logged.append((state.global_step, dict(words["logs"])))
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **words: Any) -> None:
-        self.logged.append((state.global_step, {"end": 1.0}))
+    if train is train_by_hand:
+        own = layerboard.from_module(net.encoder, name="own", **HINTS)
+        options: dict[str, Any] = {"images": photos, "floor": False, "examples": False, "layers": "1-3"}
+        alone = layerboard.run(own, "knn", output=tmp_path / "alone", cache=tmp_path / "cache2", **options)
+        assert scores["value"].iloc[-1] == alone.best["score"].iloc[0]
 
 
 def best_of(logged: Any) -> list[tuple[int, float, float]]:
@@ -184,41 +205,6 @@ def best_of(logged: Any) -> list[tuple[int, float, float]]:
 
 def expected_of(follow: Any) -> list[tuple[int, float, float]]:
     return [*follow.scores[["step", "value", "layer"]].itertuples(index=False, name=None)]
-
-
-def test_scores_reach_what_the_trainer_of_transformers_reports_to(callback: Any, tmp_path: Path) -> None:
-    recorder = Recorder()
-    trainer = trainer_of(Classifier(), [recorder], tmp_path / "trainer")
-    follow = callback(log=trainer.log)
-    trainer.add_callback(follow)
-    trainer.train()
-    assert [step for step, *_ in expected_of(follow)] == [0, 2, BATCHES]
-    history = [(each["step"], each) for each in trainer.state.log_history]
-    assert best_of(recorder.logged) == best_of(history) == expected_of(follow)
-    assert recorder.logged[-1] == (BATCHES, {"end": 1.0})  # then trackers take nothing more
-
-
-def test_scores_reach_the_loggers_of_lightning(callback: Any, tmp_path: Path) -> None:
-    pytest.importorskip("lightning.pytorch")
-    from lightning.pytorch.loggers.logger import DummyLogger
-
-    class Recording(DummyLogger):  # type: ignore[misc, unused-ignore]
-        def __init__(self) -> None:
-            super().__init__()
-            self.logged: list[tuple[int, dict[str, float]]] = []
-
-        def log_metrics(self, metrics: dict[str, float], step: int) -> None:
-            self.logged.append((step, metrics))
-
-        def finalize(self, status: str) -> None:
-            self.logged.append((BATCHES, {status: 1.0}))
-
-    loggers, follow = [Recording(), Recording()], callback()
-    train_with_lightning(Classifier(), [follow], tmp_path / "trainer", loggers)
-    assert [step for step, *_ in expected_of(follow)] == [0, 2, BATCHES]
-    for logger in loggers:
-        assert best_of(logger.logged) == expected_of(follow)
-        assert logger.logged[-1] == (BATCHES, {"success": 1.0})
 
 
 def test_a_loop_of_ones_own_is_given_the_scores_of_each_step(callback: Any) -> None:

@@ -8,7 +8,6 @@ import pytest
 import layerboard
 from layerboard.benchmark import look
 from tests import fakes
-from tests.benchmark.runs import leave_pages_out
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NAMES = [*(name for name in layerboard.__all__ if name[0].islower()), "LayerEncoder", "Callback"]
@@ -16,17 +15,16 @@ NAMES = [*(name for name in layerboard.__all__ if name[0].islower()), "LayerEnco
 
 @pytest.fixture(scope="module", autouse=True)
 def _folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A working folder with photos, and results."""
+    """A working folder with photos, and results, whose pages no example reads."""
     folder = tmp_path_factory.mktemp("examples")
     fakes.write_fake_imagenet(folder)
     (folder / "imagenet").rename(folder / "photos")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(look, "CELLS", (0,))  # pictures at the size of other commands take a tenth of the time
-        with patch.context() as no_pages:
-            leave_pages_out(no_pages)
-            options = {"images": "photos", "floor": False, "workers": 1}
-            layerboard.run(["mini-dino", "mini-resnet"], ["knn", "cka"], **options)  # type: ignore[arg-type]
+        patch.setattr("layerboard.benchmark.api.write_changed", lambda *_: ([], False))
+        options = {"images": "photos", "floor": False, "workers": 1}
+        layerboard.run(["mini-dino", "mini-resnet"], ["knn", "cka"], **options)  # type: ignore[arg-type]
         yield
 
 

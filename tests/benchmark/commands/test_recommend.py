@@ -32,7 +32,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.views import view_size
-from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.conftest import BACKBONES, Whole, copy_results
 from tests.benchmark.runs import command, run
 from tests.leaderboards.answer.test_candidates import candidates, cost, given
 from tests.leaderboards.builder import layers
@@ -50,9 +50,8 @@ TIMED = {
 
 @pytest.fixture(scope="module")
 def out(whole: Whole, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The output of the whole run, and costs; not to be changed."""
-    folder = tmp_path_factory.mktemp("costs") / "out"
-    shutil.copytree(whole.place / "out", folder)
+    """What the whole run says of a task on vectors and one on grids, and costs; not to be changed."""
+    folder = copy_results(whole, tmp_path_factory.mktemp("costs") / "out", "knn", "spair")
     for name, each in MS.items():
         records = [one for layer in range(1, 13) for one in cost(name, layer, each * layer)]
         write_checked(
@@ -153,12 +152,14 @@ def test_the_lines_of_python_run_and_give_the_vectors_of_that_layer(out: Path) -
     assert str(encode.layer) == str(next(iter(choice.candidates.values())).layer)  # type: ignore[attr-defined]
 
 
+SIZES = re.compile(r"\d{3,}$")
+"""In names of protocols that differ from another one in the size of images alone."""
 COLUMNS = [
     Column(task.name, "images", protocol.name, metric=task.metric, heading=task.name, partial=False)
     for task in TASKS
     if not task.analysis
     for protocol in PROTOCOLS
-    if protocol.covers(task.name)
+    if protocol.covers(task.name) and not SIZES.search(protocol.name)
 ]
 DENSE = ("videos", "keypoints", "scenes", "objects", "parts", "masks")
 """Roles of tasks that are scored on grids."""
@@ -312,14 +313,13 @@ def test_named_backbones_are_compared_with_the_best_of_all(out: Path) -> None:
         assert [*map(repr, named.candidates)] == own
 
 
-def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, whole: Whole) -> None:
-    place = whole.place / "out"
-    notes = said(capsys, place, "--task", "knn", "--licence", "commercial")["notes"]
+def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, of_knn: Path) -> None:
+    notes = said(capsys, of_knn, "--task", "knn", "--licence", "commercial")["notes"]
     assert isinstance(notes, list)
-    told = f"layerboard run --tasks cost --backbones mini-fs mini-resnet -o {place}"
+    told = f"layerboard run --tasks cost --backbones mini-fs mini-resnet -o {of_knn}"
     assert any(told in note and "weights up to a layer are about an equal share" in note for note in notes)
     assert "What licences allow is read from their names and is no legal advice." in notes
-    error = command(capsys, "recommend", "-o", place, "--max-ms", "5").error
+    error = command(capsys, "recommend", "-o", of_knn, "--max-ms", "5").error
     assert "--max-ms needs times, and none were measured" in error
     assert told in error
 

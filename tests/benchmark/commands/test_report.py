@@ -17,16 +17,16 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
 from tests.benchmark.runs import command
 from tests.leaderboards.builder import frame, layers
-from tests.leaderboards.report.boards import small
 
 Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An output folder with a small suite."""
+    """An output folder with two backbones."""
     folder = tmp_path_factory.mktemp("output")
-    write_checked(small(), folder / "records" / "all.parquet")
+    records = frame(layers([50.0, 60.0], backbone="mini-clip"), layers([40.0, 30.0], backbone="mini-dino"))
+    write_checked(records, folder / "records" / "all.parquet")
     return folder
 
 
@@ -41,22 +41,16 @@ def test_the_page_is_written_with_the_facts_of_the_registry(capsys: Capture, out
     assert 'data-parameters="1367232"' in row
 
 
-def test_figures_are_written_where_they_are_asked_for(tmp_path: Path) -> None:
-    records = frame(layers([50.0, 60.0], backbone="mini-fs"), layers([40.0, 30.0], backbone="mini-dino"))
-    write_checked(records, tmp_path / "records" / "all.parquet")
-    paths = report(output=tmp_path, to=tmp_path / "to", figures="both").paths
+def test_figures_are_written_where_they_are_asked_for_and_one_backbone_stands_out(
+    output: Path, tmp_path: Path
+) -> None:
+    paths = report(output=output, to=tmp_path / "to", figures="both", highlight="mini-dino").paths
     names = {path.relative_to(tmp_path).as_posix() for path in paths}
     assert {"to/mini.html", "to/mini/knn-layers.svg", "to/mini/knn-layers.pdf"} < names
     assert all(path.is_file() for path in paths)
-
-
-def test_a_backbone_to_highlight_stands_out_and_must_be_there(tmp_path: Path) -> None:
-    records = frame(layers([50.0, 60.0], backbone="mini-fs"), layers([40.0, 30.0], backbone="mini-dino"))
-    write_checked(records, tmp_path / "records" / "all.parquet")
-    (page,) = report(output=tmp_path, highlight="mini-dino").paths
-    assert page_data(page)["highlight"] == "mini-dino"
+    assert page_data(tmp_path / "to" / "mini.html")["highlight"] == "mini-dino"
     with pytest.raises(InputError, match="no backbone 'mini-din'"):
-        report(output=tmp_path, highlight="mini-din")
+        report(output=output, highlight="mini-din")
 
 
 def page_data(path: Path) -> dict[str, Any]:

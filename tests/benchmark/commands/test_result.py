@@ -89,10 +89,10 @@ def test_a_run_of_analyses_has_no_answer(data: Path, tmp_path: Path) -> None:
 
 
 def test_results_have_the_charts_of_the_report(whole: Whole, tmp_path: Path) -> None:
-    out = copy_results(whole, tmp_path / "out", "knn", "davis", "cka")
+    out = copy_results(whole, tmp_path / "out", "knn", "cluster-image", "cka")
     found = layerboard.best(output=out)
     assert found.plot().name == found.charts[0] == "layers"
-    assert {"knn-best", "davis-layers", "mini-resnet-tasks"} <= {*found.charts}
+    assert {"knn-best", "knn-layers", "mini-resnet-tasks"} <= {*found.charts}
     (own,) = (
         name for name in found.charts if name.startswith("cka-") and "mean" in name and "pairs" not in name
     )
@@ -105,8 +105,8 @@ def test_results_have_the_charts_of_the_report(whole: Whole, tmp_path: Path) -> 
     assert {row["value"] for row in alone.spec["data"]["values"]} <= {*scores["value"]}
 
 
-def test_each_result_has_its_usual_chart(whole: Whole) -> None:
-    out = whole.place / "out"
+def test_each_result_has_its_usual_chart(whole: Whole, tmp_path: Path) -> None:
+    out = copy_results(whole, tmp_path / "out", "knn", "cka")
     versus = layerboard.compare("mini-fs", "mini-resnet", output=out, tasks="knn")
     assert versus.plot("knn-layers").name == "knn-layers"
     advice = layerboard.recommend("knn", output=out, backbones="mini-fs")
@@ -133,19 +133,19 @@ def test_a_result_without_a_chart_says_so() -> None:
             numbers.plot(name)
 
 
-def test_a_folder_says_that_its_run_goes_on(again: Path, tmp_path: Path) -> None:
-    with logged(Silent(), again / "out") as log:
+def test_a_folder_says_that_its_run_goes_on(of_knn: Path, tmp_path: Path) -> None:
+    with logged(Silent(), of_knn) as log:
         log.note("all backbones: 3 of 8 images")
-        found = layerboard.best(output=again / "out", tasks="knn")
+        found = layerboard.best(output=of_knn, tasks="knn")
         assert found.notes[0].endswith("all backbones: 3 of 8 images.")
         assert len(found.frame)
         with pytest.raises(InputError, match=r"goes on; .* So far: there is no task 'cost'"):
-            layerboard.best(output=again / "out", tasks="cost")
+            layerboard.best(output=of_knn, tasks="cost")
     with logged(Silent(), tmp_path / "new") as log:
         log.note("a run of 3 backbones")
         with pytest.raises(InputError, match=r"goes on; .* 3 backbones\. No task has its scores yet"):
             layerboard.show(output=tmp_path / "new")
-    assert "goes on" not in repr(layerboard.best(output=again / "out", tasks="knn"))
+    assert "goes on" not in repr(layerboard.best(output=of_knn, tasks="knn"))
 
 
 def test_a_page_stands_in_a_frame_until_it_is_too_large(

@@ -9,7 +9,7 @@ import pytest
 from layerboard.benchmark.commands import show
 from layerboard.benchmark.engines.log import LOG
 from layerboard.leaderboards.records.state import SHOWN
-from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.conftest import BACKBONES, Whole, copy_results
 from tests.benchmark.runs import command
 
 Capture = pytest.CaptureFixture[str]
@@ -62,15 +62,16 @@ def test_what_was_shown_is_shown_again_until_something_changes(
     assert "hold out" not in command(capsys, "show", *place).out
 
 
-def test_for_machines(capsys: Capture, whole: Whole) -> None:
-    (suite,) = json.loads(command(capsys, "show", "-o", whole.place / "out", "--json").out)
+def test_for_machines(capsys: Capture, whole: Whole, tmp_path: Path) -> None:
+    out = copy_results(whole, tmp_path / "out", "knn", "retrieval")
+    (suite,) = json.loads(command(capsys, "show", "-o", out, "--json").out)
     assert suite["suite"] == "standard"
     tasks = [one["task"] for one in suite["answers"]]
     assert tasks[0] == "knn"
     assert tasks.count("retrieval") == 2
     scores = whole.records.query("task == 'knn' and primary and tap == 'block'")["value"]
     assert suite["answers"][0]["score"] == scores.max()
-    one = command(capsys, "show", "-o", whole.place / "out", "-t", "knn", "--suite", "standard", "--json").out
+    one = command(capsys, "show", "-o", out, "-t", "knn", "--suite", "standard", "--json").out
     assert json.loads(one)[0]["answers"] == suite["answers"][:1]
 
 
@@ -97,8 +98,8 @@ def test_what_goes_on_and_what_variants_change_is_said_to_people_and_machines(
     assert json.loads(command(capsys, "show", *place, "--json").out)[0]["beyond"] == []
 
 
-def test_failures_stand_below_the_answers(capsys: Capture, whole: Whole, tmp_path: Path) -> None:
-    place = ("-o", whole.place / "out", "-t", "knn")
+def test_failures_stand_below_the_answers(capsys: Capture, of_knn: Path, tmp_path: Path) -> None:
+    place = ("-o", of_knn, "-t", "knn")
     plain = command(capsys, "show", *place).out
     told = command(capsys, "show", *place, "--failures").out
     assert told.startswith(plain.strip())
@@ -108,5 +109,5 @@ def test_failures_stand_below_the_answers(capsys: Capture, whole: Whole, tmp_pat
     shares = [row["accuracy"] for row in titles["accuracy by class, percent"]]
     assert shares == sorted(shares)
     assert all(f"{each['title']}\n" in told for each in suite["failures"])
-    shutil.copytree(whole.place / "out" / "records", tmp_path / "records")
+    shutil.copytree(of_knn / "records", tmp_path / "records")
     assert "No failures to show" in command(capsys, "show", "-o", tmp_path, "--failures").out

@@ -33,8 +33,7 @@ def answer(words: Sequence[str], shell: str = '"$@"', **variables: str) -> tuple
 @pytest.mark.parametrize(
     ("shell", "expected"),
     [
-        ('"$@" >&-', (0, "", "")),
-        ('"$@" <&- >&- 2>&-', (0, "", "")),
+        ('"$@" <&- >&-', (0, "", "")),
         ('"$@" | true', (1, "", "")),
         pytest.param(
             '"$@" > /dev/full',
@@ -47,9 +46,9 @@ def test_output_that_nobody_can_read(shell: str, expected: tuple[int, str, str])
     assert answer(["list", "backbones", "--json"], shell) == expected
 
 
-def test_an_error_that_nobody_can_read_keeps_its_exit_code() -> None:
-    for shell in ('"$@" 2>&-', '"$@" 2> /dev/full'):
-        assert answer(["list", "backbones", "nowhere"], shell) == (2, "", "")
+@pytest.mark.parametrize("shell", ['"$@" >&- 2>&-', '"$@" 2> /dev/full'])
+def test_an_error_that_nobody_can_read_keeps_its_exit_code(shell: str) -> None:
+    assert answer(["list", "backbones", "nowhere"], shell) == (2, "", "")
 
 
 @pytest.mark.slow  # a process of its own imports torch

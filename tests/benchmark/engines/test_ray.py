@@ -1,7 +1,6 @@
 """A Ray cluster of this machine: the same records, also when an actor or the driver is killed."""
 
 import os
-import pickle
 import re
 import shutil
 import signal
@@ -20,18 +19,16 @@ import pandas as pd
 import pytest
 
 from layerboard.benchmark.engines import ray as engine
-from layerboard.benchmark.engines.base import WorkerDiedError, WorkerSlot
+from layerboard.benchmark.engines.base import WorkerDiedError
 from layerboard.benchmark.engines.progress import Message
 from layerboard.benchmark.engines.ray import RayEngine
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import pieces
-from layerboard.benchmark.jobs.pieces import PassesAndScores, Pieces
 from layerboard.leaderboards.records.record import read_records
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.engines.own_worker import halved, niceness
 from tests.benchmark.engines.test_engines import Heard
-from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, comparable, environment, run, shards
 from workshop.list_queue import ListQueue, results_in_order
 
@@ -170,15 +167,6 @@ def test_records_are_the_same_though_an_actor_is_killed(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("cluster")
-def test_three_workers_give_the_same_records(
-    new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
-    assert_same_bytes(run(new_place(), BACKBONES, *TASKS, data=data, engine="ray", workers=3), whole)
-
-
-@pytest.mark.slow
 def test_a_killed_driver_leaves_what_was_finished_and_nothing_that_runs(
     new_place: Callable[[], Path], whole: Whole, data: Path
 ) -> None:
@@ -226,17 +214,6 @@ def _started_with(mark: str) -> list[str]:
         except OSError:
             continue
     return [line for line in found if line]
-
-
-def test_what_is_sent_is_small(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
-    plan = planned(data)
-    assert len(pickle.dumps(PassesAndScores())) < 10_000
-    queue = Pieces(prepared(plan, tmp_path).backbones)
-    queue.open([WorkerSlot("cpu", 1)] * 3)
-    found = queue.take(0)
-    assert found is not None
-    assert len(pickle.dumps(found[1])) < 20_000
 
 
 @contextmanager

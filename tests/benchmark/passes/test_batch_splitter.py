@@ -81,8 +81,10 @@ def same(first: Stored, second: Stored) -> bool:
 COLOURS = [[1, 2, 3], [4, 5, 6, 7], [8], [9, 10, 11, 12, 13], [14, 15, 16]]
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize(("room", "after"), [(1, 0), (1, 3), (3, 1), (5, 4), (7, 9)])
+@pytest.mark.parametrize(
+    ("room", "after", "error"),
+    [(1, 0, ERRORS[0]), (1, 3, ERRORS[1]), (3, 1, ERRORS[2]), (5, 4, ERRORS[0]), (7, 9, ERRORS[1])],
+)
 def test_a_batch_is_halved_until_it_fits(tmp_path: Path, error: Exception, room: int, after: int) -> None:
     src = source(COLOURS, per_shard=4)
     whole, halved = listeners(src, tmp_path / "whole"), listeners(src, tmp_path / "halved")

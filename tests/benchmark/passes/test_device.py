@@ -35,6 +35,7 @@ from tests.benchmark.runs import PUBLIC
 from tests.zoo.reduced import reduce
 
 META = torch.device("meta")
+BATCH = 6  # some groups of images are in two batches
 
 MEASURED = (
     *("segment", "anomaly", "davis", "spair", "cluster-object", "cluster-part", "cka", "attention-maps"),
@@ -75,7 +76,7 @@ def on_meta(name: str, folder: Path) -> Backbone:
 
 def collector_of(task: Task, one: Pass, spec: BackboneSpec, folder: Path) -> MeasuredCollector:
     fed = task.fed_by(one.source)
-    every = spec.layers if spec.heads else spec.layers[::2]  # the last block of each stage of a ResNet
+    every = spec.layers if spec.heads else spec.layers[3::4]  # the last blocks of two stages of a ResNet
     layers = task.measured_layers(one.source, every, spec)
     if task.memory is not None and task.scores_from(one.source):
         source = task.memory.source
@@ -105,7 +106,7 @@ def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:
 
 def run(one: Pass, listeners: list[Listener], backbone: Backbone) -> None:
     source = replace(one.source, view=view_for(backbone.spec, one.source.view))
-    run_pass(source, listeners, backbone, 4, Loader(1), Silent())
+    run_pass(source, listeners, backbone, BATCH, Loader(1), Silent())
 
 
 def show(one: Pass, backbone: Backbone, folder: Path) -> Left:

@@ -50,7 +50,7 @@ def measured(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
 
 
 def test_times_are_from_the_start_of_a_forward_to_each_layer(measured) -> None:  # type: ignore[no-untyped-def]
-    found = measured(Clocked(lambda batch: 0.25))
+    found = measured(Clocked(lambda batch: 0.25, fits=8))
     (first, *_) = found.batches
     assert [[*seconds] for seconds in first.seconds.values()] == [[0.25 * n] * 5 for n in (1, 2, 3, 4)]
     assert list(first.seconds) == [Layer(1), Layer(2), Layer(3), Layer(3, "final")]
@@ -89,11 +89,11 @@ def test_a_later_visit_finds_what_other_work_hid_and_says_how_calm_it_was(measur
 
 def test_waiting_for_processors_is_seen(measured, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    backbone = Clocked(lambda batch: 1.0)
+    backbone = Clocked(lambda batch: 1.0, fits=8)
     monkeypatch.setattr(timing, "_waited", lambda: 0.5 * backbone.now)
     assert measured(backbone).waiting == 0.25
     monkeypatch.setattr(timing, "_waited", lambda: float("nan"))
-    assert measured(Clocked(lambda batch: 1.0)).reasons["waiting"] == timing.NO_WAITING
+    assert measured(Clocked(lambda batch: 1.0, fits=8)).reasons["waiting"] == timing.NO_WAITING
 
 
 @pytest.mark.parametrize(

