@@ -14,11 +14,8 @@ from tests.zoo.layouts import Tensors, fill
 from tests.zoo.load.test_convert import agree, layers
 from tests.zoo.reduced import normalised, pixels
 
-
-VJEPA = {
-    **{"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "crop_size": 64},
-    **{"pred_hidden_size": 24, "pred_num_attention_heads": 2, "pred_num_hidden_layers": 1},
-}
+VJEPA = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "crop_size": 64}
+VJEPA |= {"pred_hidden_size": 24, "pred_num_attention_heads": 2, "pred_num_hidden_layers": 1}
 
 
 def stored(model: transformers.PreTrainedModel, folder: Path, part: str) -> Tensors:
