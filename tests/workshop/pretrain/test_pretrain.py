@@ -194,18 +194,6 @@ def test_the_dtype_of_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
         assert find_dtype("auto", cpu) is dtype
 
 
-def test_card_and_command_tell_the_dtype_that_auto_became(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pretraining, "multiplies_bfloat16", lambda _: True)
-    folder = pretrain(replace(WISH, dtype="auto", cache=cache, output=tmp_path), Silent())
-    card = (folder / "README.md").read_text()
-    assert re.search(r"\| cpu, \d+ threads?, bfloat16 \|", card)
-    assert "--dtype bfloat16" in card
-    with pytest.raises(InputError, match="is a checkpoint of another training"):
-        pretrain(replace(WISH, cache=cache, output=tmp_path), Silent())
-
-
 def test_the_command_makes_a_backbone_that_the_suite_takes(
     capsys: Capture, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,15 +224,21 @@ def test_the_command_makes_a_backbone_that_the_suite_takes(
 
 
 def test_a_second_call_trains_nothing(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wish = replace(WISH, cache=cache, output=tmp_path)
-    weights = pretrain(wish, Silent()) / "model.safetensors"
+    """Of the dtype that ``auto`` became, which card and command tell."""
+    monkeypatch.setattr(pretraining, "multiplies_bfloat16", lambda _: True)
+    wish = replace(WISH, dtype="auto", cache=cache, output=tmp_path)
+    folder = pretrain(wish, Silent())
+    weights, card = folder / "model.safetensors", (folder / "README.md").read_text()
+    assert re.search(r"\| cpu, \d+ threads?, bfloat16 \|", card)
+    assert "--dtype bfloat16" in card
     first = weights.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr("workshop.training.train._update", lambda *_: pytest.fail("trained again"))
         pretrain(wish, Silent())
     assert weights.read_bytes() == first
-    with pytest.raises(InputError, match="is a checkpoint of another training"):
-        pretrain(replace(wish, steps=3), Silent())
+    for other in (replace(wish, steps=3), replace(wish, dtype="float32")):
+        with pytest.raises(InputError, match="is a checkpoint of another training"):
+            pretrain(other, Silent())
     pretrain(replace(wish, steps=3, resume=False), Silent())
     assert weights.read_bytes() != first
 

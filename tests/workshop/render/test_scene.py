@@ -110,7 +110,7 @@ def test_sample_image() -> None:
 @pytest.mark.parametrize("class_index", range(facts.CLASSES))
 def test_visible_landmarks_lie_in_the_mask(class_index: int) -> None:
     seen_somewhere = np.zeros(len(TEMPLATES[class_index].landmarks), bool)
-    for number in range(6):
+    for number in range(4):
         still = _draw(class_index, number)
         visible = visible_landmarks(still.rendering, still.figure)
         points = landmark_points(still.figure)[visible].astype(int)

@@ -53,9 +53,7 @@ def test_a_mini_vit_has_the_operations_of_its_products(loader: Loader) -> None:
     assert found[Layer(12, "final")][0] == spec.parameters == first + 12 * in_block + 2 * width
 
 
-@pytest.mark.parametrize(
-    "name", ["clip-b32", "beit-b16", "dinov2-s14-reg", "resnet50", "convnext-t", "swin-t", "hiera-t"]
-)
+@pytest.mark.parametrize("name", ["clip-b32", "beit-b16", "resnet50", "swin-t"])
 def test_counts_grow_up_to_all_weights(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
     backbone = loader(small(name).spec)
     spec = backbone.spec

@@ -31,7 +31,6 @@ OTHERS: dict[str, tuple[str, dict[str, object]]] = {
 """Architectures that no entry of the registry has."""
 
 ENTRIES = {
-    "resnet50": "resnet",
     "moco-resnet50": "resnet",
     "bit-50": "bit",
     "convnext-t": "convnext",
@@ -39,7 +38,6 @@ ENTRIES = {
     "dinov3-convnext-t": "dinov3_convnext",
     "swin-t": "swin",
     "swinv2-t": "swinv2",
-    "fs-s16": "vit",
     "moco-s16": "vit",
     "beit-b16": "beit",
     "sam-b16": "sam_vision_model",

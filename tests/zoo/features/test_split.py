@@ -41,7 +41,7 @@ def before_merging(model: PreTrainedModel, tokens: Tensor, dims: tuple[int, int]
 
 
 @pytest.mark.parametrize("name", TOKENS)
-@pytest.mark.parametrize("size", [(64, 64), (96, 160), (80, 112)])
+@pytest.mark.parametrize("size", [(64, 64), (80, 112)])
 def test_tokens_of_every_stage(name: str, size: tuple[int, int], tmp_path: Path, loader: Loader) -> None:
     model = save(tmp_path, name, **TOKENS[name])
     spec = infer(str(tmp_path), None, None)
@@ -134,10 +134,7 @@ def test_bit_without_preactivation_has_no_final_norm(tmp_path: Path) -> None:
     assert not infer(str(tmp_path), None, None).has_final
 
 
-ALONE = (
-    *("swin-t", "swinv2-t", "hiera-t", "bit-50", "dinov3-convnext-t", "aimv2-l14"),
-    *("moco-s16", "clip-b32", "beit-b16", "dinov2-s14-reg", "resnet50", "capi-l14-in1k"),
-)
+ALONE = (*("swin-t", "swinv2-t", "hiera-t", "bit-50", "dinov3-convnext-t", "aimv2-l14", "capi-l14-in1k"),)
 
 
 @pytest.mark.parametrize("name", ALONE)
@@ -146,12 +143,12 @@ def test_features_do_not_depend_on_the_batch(
 ) -> None:
     reduced = small(name)
     side = reduced.spec.input_size
-    images = pixels(8, side, side + reduced.spec.patch_size)
+    images = pixels(4, side, side + reduced.spec.patch_size)
     # In float64, since what is asked is whether images touch each other, not how a processor rounds.
     backbone = load_backbone(replace(reduced.spec, dtype="float64"), device=CPU, cache_dir=tmp_path)
     together = grids(backbone, images)
     assert all(grid.dtype == torch.float64 for grid in together.values())
-    for index in (0, 7):
+    for index in (0, 3):
         alone = grids(backbone, images[index : index + 1])
         for layer, grid in alone.items():
             torch.testing.assert_close(grid[0], together[layer][index], rtol=1e-5, atol=1e-5)

