@@ -123,6 +123,10 @@ class TestLinear(LabelledCase):
     name, turned, lengths, factor = "linear", False, False, 1.0
     best: ClassVar = {"top1": 100, "top1-bn": 100}
 
+    @property
+    def config(self) -> Any:
+        return replace(config_of(STANDARD, "linear"), rates=(1.0, 10.0), epochs=10)
+
 
 class AmongThemselves(LabelledCase):
     """Images of which each is tested by others that are not of its group."""
