@@ -6,6 +6,7 @@ from functools import cache
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.findings.facts import Facts
 from layerboard.leaderboards.report.content import report_of
+from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import floor, frame, layers, pair, record, unsure
 
 HOSTILE = "</script><script>alert(1)</script>\"'&lt;{x}"
@@ -70,6 +71,12 @@ def small():
 def usual():
     """What is said of the small records, made once for all tests that change nothing of it."""
     return report_of(Board.of(small(), "mini"), FACTS)
+
+
+@cache
+def usual_page():
+    """The report of the small records."""
+    return report_page(usual())
 
 
 def content(records=None, highlight="", **more):

@@ -11,7 +11,7 @@ import pytest
 from layerboard.leaderboards.blocks.csv import csv_text
 from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame, layers
-from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content, small
+from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content, small, usual_page
 
 pytestmark = pytest.mark.browser
 
@@ -22,9 +22,9 @@ def found():
 
 
 @pytest.fixture(scope="module")
-def path(found, tmp_path_factory):
+def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "mini.html"
-    path.write_text(report_page(found), encoding="utf-8")
+    path.write_text(usual_page(), encoding="utf-8")
     return path
 
 
