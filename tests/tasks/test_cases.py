@@ -631,8 +631,8 @@ class TestAnomaly(cases.GridCase):
     chance, alone, spread, near = (25.0, 75.0), frozenset({"memory"}), 0.3, 2.0
 
     def made(self, folder: Path) -> Task:
-        masks = {"nut": anomaly.corners(20, 10), "bolt": anomaly.corners(16, 8)}
-        return self.kind(anomaly.products(folder, masks, references=10), anomaly.CONFIG)
+        masks = {name: anomaly.corners(14, 8) for name in ("nut", "bolt")}
+        return self.kind(anomaly.products(folder, masks, references=5), anomaly.CONFIG)
 
     def perfect(self, task: Any) -> Features:
         return {key: grid.numpy() for key, grid in anomaly.drawn(task.data, 3.0).items()}
@@ -646,7 +646,7 @@ class TestAnomaly(cases.GridCase):
             yield replace(task, data=replace(task.data, products=(product, *others)))
 
     def few(self, task: Any) -> Iterator[tuple[Task, Features, str]]:
-        good = tuple(replace(each, images=each.images[10:]) for each in task.data.products)
+        good = tuple(replace(each, images=each.images[8:]) for each in task.data.products)
         kinds = tuple(
             replace(each, images=tuple(replace(image, mask=None, kind="good") for image in each.images))
             for each in good
