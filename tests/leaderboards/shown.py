@@ -2,20 +2,29 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Page
+from layerboard.leaderboards.blocks.csv import read_numbers
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.differences import Bounds
+from layerboard.leaderboards.board.tidy import TIDY
 from layerboard.leaderboards.records.record import suites_of
 from layerboard.leaderboards.sections.gaps import empty_cells
-from layerboard.leaderboards.writers.build import leaderboard_page, write_board
+from layerboard.leaderboards.writers.build import leaderboard_page, tables_folder, write_board
 from layerboard.leaderboards.writers.markdown import cell_text, markdown_page
 
 # loss of a backbone, or of one of its layers, and whether it may be the best; others were not compared
 Losses = Mapping[str | tuple[str, int], tuple[float, bool]]
+
+
+@cache
+def committed(suite: str) -> pd.DataFrame:
+    """The committed numbers of a suite, as text; not to be changed."""
+    return read_numbers(tables_folder() / f"{suite}.csv", TIDY)
 
 
 def render_page(records: pd.DataFrame, suite: str, items: Path | None = None) -> str:

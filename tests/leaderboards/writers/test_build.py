@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.leaderboards.blocks.csv import read_numbers, text_digest
+from layerboard.leaderboards.blocks.csv import text_digest
 from layerboard.leaderboards.blocks.display import page_name
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.tidy import INSIDE, TIDY, tidy_frame
@@ -252,4 +252,6 @@ def test_every_page_is_written_as_numbers_and_as_text(written):
 def test_the_committed_numbers_have_the_columns_of_today():
     for path in tables_folder().glob("*.csv"):
         if not path.stem.endswith(".cka"):  # a matrix, whose columns are layers
-            assert len(read_numbers(path, INSIDE if path.stem.endswith(".inside") else TIDY))
+            with path.open(encoding="utf-8") as file:
+                columns = next(file).strip().split(",")
+            assert columns == (INSIDE if path.stem.endswith(".inside") else TIDY)
