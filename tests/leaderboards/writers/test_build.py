@@ -44,9 +44,9 @@ def numbers(records):
     return tidy_frame(Board.of(records, "mini"))
 
 
-def differences(before, now, tolerance=TOLERANCE):
+def differences(before, now):
     """What the check says of the numbers that were committed and those of today."""
-    return table_differences(numbers(before), numbers(now), tolerance)
+    return table_differences(before, now, TOLERANCE)
 
 
 def test_each_suite_gets_a_page_and_a_csv_and_nothing_else_is_left(tmp_path):
@@ -137,7 +137,7 @@ def test_current_pages_have_no_difference(committed):
 def test_other_metrics_may_also_move_by_one_of_their_units():
     def both(value):
         other = layers([value], metric="top-5", primary=False, n=20)
-        return frame(layers([50.0]), other)
+        return numbers(frame(layers([50.0]), other))
 
     assert differences(both(60.0), both(65.0)) == []  # one image of twenty
     assert differences(both(60.0), both(66.0)) == [
@@ -153,9 +153,9 @@ def test_a_value_beyond_the_tolerance_is_named(committed):
 
 
 def test_of_intervals_only_whether_they_are_there_is_compared():
-    narrow = frame(unsure(layers([1.0, 2.0]), 3.0, {1: 1.0}))
-    wide = frame(unsure(layers([1.0, 2.0]), 9.0, {2: 1.0}, maybe=[1]))
-    bare = frame(layers([1.0, 2.0]))
+    narrow = numbers(frame(unsure(layers([1.0, 2.0]), 3.0, {1: 1.0})))
+    wide = numbers(frame(unsure(layers([1.0, 2.0]), 9.0, {2: 1.0}, maybe=[1])))
+    bare = numbers(frame(layers([1.0, 2.0])))
     assert differences(narrow, wide) == []
     assert differences(narrow, bare) == [
         NAME + "2 rows with an interval, now without an interval, first layer 1, cls"
@@ -166,44 +166,44 @@ def test_of_intervals_only_whether_they_are_there_is_compared():
 
 
 def test_cka_has_its_own_tolerance():
-    assert differences(small(), small(cka=0.53)) == [
+    assert differences(numbers(small()), numbers(small(cka=0.53))) == [
         "mini-clip, cka on mini-imagenet (standard): 1 row moved by more than 0.02, "
         "most layer 3, cls with mini-dino layer 3: committed 0.5, now 0.53"
     ]
 
 
 def test_rows_that_came_or_went_are_counted():
-    more = small()
-    fewer = more[~((more["backbone"] == "mini-dino") & (more["layer"] == 1))]
+    more = numbers(small())
+    fewer = more[~((more["backbone"] == "mini-dino") & (more["layer"] == "1"))]
     assert differences(more, fewer) == [NAME + "1 row that the records lack; run the suite in full"]
     assert differences(fewer, more) == [NAME + "lacks 1 row of the records; write the leaderboard again"]
 
 
 def test_scores_that_vanished_or_appeared_are_named():
-    gap = small(values=(10.0, NAN, 20.0))
-    assert differences(small(), gap) == [NAME + "1 row scored, now empty, first layer 2, cls"]
-    assert differences(gap, small()) == [NAME + "1 row empty, now scored, first layer 2, cls"]
+    whole, gap = numbers(small()), numbers(small(values=(10.0, NAN, 20.0)))
+    assert differences(whole, gap) == [NAME + "1 row scored, now empty, first layer 2, cls"]
+    assert differences(gap, whole) == [NAME + "1 row empty, now scored, first layer 2, cls"]
 
 
 def test_counts_and_partial_data_are_compared():
-    assert differences(small(), small(n=399, partial=True)) == [
+    assert differences(numbers(small()), numbers(small(n=399, partial=True))) == [
         NAME + "n was 400, is 399",
         NAME + "partial was False, is True",
     ]
 
 
 def test_sets_of_data_by_one_name_are_told_apart():
-    def of(data, best):
-        return layers([10.0, best], data=data)
+    def of(*sets):
+        return numbers(frame(*(layers([10.0, best], data=data) for data, best in sets)))
 
-    one, both = (frame(of("aaaa1111", 30.0)), frame(of("aaaa1111", 30.0), of("bbbb2222", 50.0)))
-    rows = numbers(both)
-    assert sorted(zip(rows["data"], rows["value"], strict=True))[1::2] == [
+    first = ("aaaa1111", 30.0)
+    one, both = of(first), of(first, ("bbbb2222", 50.0))
+    assert sorted(zip(both["data"], both["value"], strict=True))[1::2] == [
         ("aaaa1111", "30.0000"),
         ("bbbb2222", "50.0000"),
     ]
     assert differences(both, both) == []
-    moved = frame(of("aaaa1111", 30.0), of("bbbb2222", 40.0))
+    moved = of(first, ("bbbb2222", 40.0))
     start = NAME.removesuffix(": ")
     assert differences(both, moved) == [
         f"{start}, data bbbb2222: 1 row moved by more than 0.5, most layer 2, cls: committed 50, now 40"
@@ -214,7 +214,7 @@ def test_sets_of_data_by_one_name_are_told_apart():
     assert differences(one, both) == [
         f"{start}, data bbbb2222: lacks 2 rows of the records; write the leaderboard again"
     ]
-    assert differences(one, frame(of("cccc3333", 30.0))) == []  # one set each: rendered elsewhere
+    assert differences(one, of(("cccc3333", 30.0))) == []  # one set each: rendered elsewhere
 
 
 def test_absent_files_are_named(tmp_path):
