@@ -8,7 +8,7 @@ from PIL import Image
 from layerboard.tasks.propagation import carrying as module
 from layerboard.tasks.propagation.carrying import Neighbourhood
 from layerboard.tasks.propagation.metric import Propagation, decode, decode_on_frame, seed_labels
-from tests.tasks.standard import HEARD, PROPAGATION, LayerPropagation
+from tests.tasks.standard import PROPAGATION, LayerPropagation
 
 
 class Obvious:
@@ -83,15 +83,6 @@ def test_tiles_equal_the_obvious_propagation(monkeypatch, radius, distinct):
     monkeypatch.setattr(module, "SIMILARITIES", 6000)
     features, labels = video(1, 5, 10, 17, 16, distinct=distinct)
     check(features, labels, n_last_frames=2, topk=5, radius=radius, temperature=0.1)
-
-
-def test_labels_stay_a_mixture_and_lengths_do_not_matter():
-    features, labels = video(4, 5, 6, 7, 8)
-    one, two = (LayerPropagation(first, labels, HEARD) for first in (features[0], 7 * features[0]))
-    for frame in features[1:]:
-        soft = one.step(frame)
-        torch.testing.assert_close(soft.sum(-1), torch.ones(6, 7, dtype=torch.float64))
-        torch.testing.assert_close(two.step(frame / 3), soft)
 
 
 @pytest.mark.parametrize("radius", [0.5, 1, 1.5, 3, 12])
@@ -196,15 +187,6 @@ def test_decode_counts_a_constant_channel_as_one():
     soft[..., 1] = 1 - 6e-8 * torch.arange(12.0).view(3, 4) / 12
     assert (decode(soft, (21, 10), 5) == 1).all()
     assert (decode(torch.ones(3, 4, 1), (21, 10), 5) == 0).all()
-
-
-def test_decode_scales_weak_objects_up():
-    soft = torch.zeros(4, 4, 2)
-    soft[..., 0], soft[1, 2] = 1.0, torch.tensor([0.9, 0.1])
-    ids = decode(soft, (16, 16), 4)
-    assert ids.dtype == np.uint8
-    assert ids[5:7, 9:11].all()
-    assert not ids[12:].any()
 
 
 def test_refuses_wrong_input():
