@@ -19,8 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def figures():
-    found = content()
-    return dict(figures_of(found))
+    return dict(figures_of(content()))
 
 
 def test_there_is_one_for_each_view_of_each_task(figures):
