@@ -260,9 +260,13 @@ class ScoredCase(TaskCase):
 
     def test_features_that_say_nothing_have_a_reason(self, task: Task) -> None:
         features = self.noise(task)
-        for value in (0.0, 3.0, 1e-30, np.inf, -np.inf, np.nan):
-            filled = {key: np.full_like(each, value) for key, each in features.items()}
-            found = self.scored(task, filled)
+        values = dict(enumerate((0.0, 3.0, 1e-30, np.inf, -np.inf, np.nan), start=1))
+        filled = {
+            Layer(number): {key: np.full_like(each, value) for key, each in features.items()}
+            for number, value in values.items()
+        }
+        for layer, found in outcomes(task, filled, view=self.view).items():
+            value = values[layer.index]
             assert (found.scores, found.items, found.predicted) == ((), None, {})
             assert self.reasons.get(value, NOT_FINITE) in found.empty
             assert "\n" not in found.empty
@@ -272,12 +276,14 @@ class ScoredCase(TaskCase):
     ) -> None:
         features, found = blur
         keys = [*features]
+        layers = {OTHER: features}
         for value, place in {np.inf: 0, -np.inf: len(keys) // 2, np.nan: self.last}.items():
-            spoilt = {name: each.copy() for name, each in features.items()}
+            spoilt = layers[Layer(2 + len(layers))] = {name: each.copy() for name, each in features.items()}
             spoilt[keys[place]].flat[-1] = value
-            both = outcomes(task, {LAYER: spoilt, OTHER: features}, view=self.view)
-            assert (both[LAYER].scores, both[LAYER].empty) == ((), NOT_FINITE)
-            assert both[OTHER].scores == found.scores
+        every = outcomes(task, layers, view=self.view)
+        assert every.pop(OTHER).scores == found.scores
+        assert len(every) == 3
+        assert all((each.scores, each.empty) == ((), NOT_FINITE) for each in every.values())
 
     def test_zeros_leave_finite_scores(self, task: Task, blur: tuple[Features, Outcome]) -> None:
         zeros = {name: each.copy() for name, each in blur[0].items()}
@@ -294,14 +300,14 @@ class ScoredCase(TaskCase):
             assert "\n" not in found.empty
 
     def test_batches_and_other_layers_change_nothing(
-        self, task: Task, blur: tuple[Features, Outcome]
+        self, task: Task, blur: tuple[Features, Outcome], nothing: Outcome
     ) -> None:
         features, found = blur
         other = self.noise(task)
         for batch in self.batches:
             both = outcomes(task, {LAYER: features, OTHER: other}, batch, self.view)
             assert both[LAYER].scores == found.scores
-        assert both[OTHER].scores == self.scored(task, other).scores != found.scores
+        assert both[OTHER].scores == nothing.scores != found.scores
 
     def test_layers_together_score_as_their_unit_vectors_side_by_side(self, task: Task) -> None:
         together, refusal = task.with_sets(("1+2",))

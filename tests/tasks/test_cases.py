@@ -123,6 +123,10 @@ class TestLinear(LabelledCase):
     name, turned, lengths, factor = "linear", False, False, 1.0
     best: ClassVar = {"top1": 100, "top1-bn": 100}
 
+    @property
+    def config(self) -> Any:
+        return replace(config_of(STANDARD, "linear"), rates=(1.0, 10.0), epochs=10)
+
 
 class AmongThemselves(LabelledCase):
     """Images of which each is tested by others that are not of its group."""
@@ -627,8 +631,8 @@ class TestAnomaly(cases.GridCase):
     chance, alone, spread, near = (25.0, 75.0), frozenset({"memory"}), 0.3, 2.0
 
     def made(self, folder: Path) -> Task:
-        masks = {"nut": anomaly.corners(20, 10), "bolt": anomaly.corners(16, 8)}
-        return self.kind(anomaly.products(folder, masks, references=10), anomaly.CONFIG)
+        masks = {name: anomaly.corners(14, 8) for name in ("nut", "bolt")}
+        return self.kind(anomaly.products(folder, masks, references=5), anomaly.CONFIG)
 
     def perfect(self, task: Any) -> Features:
         return {key: grid.numpy() for key, grid in anomaly.drawn(task.data, 3.0).items()}
@@ -642,7 +646,7 @@ class TestAnomaly(cases.GridCase):
             yield replace(task, data=replace(task.data, products=(product, *others)))
 
     def few(self, task: Any) -> Iterator[tuple[Task, Features, str]]:
-        good = tuple(replace(each, images=each.images[10:]) for each in task.data.products)
+        good = tuple(replace(each, images=each.images[8:]) for each in task.data.products)
         kinds = tuple(
             replace(each, images=tuple(replace(image, mask=None, kind="good") for image in each.images))
             for each in good

@@ -15,8 +15,8 @@ from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import passes
-from layerboard.benchmark.jobs.pieces import PassesAndScores
 from layerboard.benchmark.jobs.fingerprints import JobMaker
+from layerboard.benchmark.jobs.pieces import PassesAndScores
 from layerboard.benchmark.jobs.prepare import PlannedRun, Prepared, prepare
 from layerboard.benchmark.passes.failures import NO_MEMORY, DiskFullError, Failure, failure
 from layerboard.benchmark.plan.location import DataLocation

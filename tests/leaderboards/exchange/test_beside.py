@@ -1,3 +1,6 @@
+import shutil
+from pathlib import Path
+
 import pytest
 
 from layerboard.leaderboards.exchange.check import check_pages
@@ -13,11 +16,17 @@ def localised():
     return frame(records("localisation", DINO, depth=3), layers([1.0, 2.0, 3.0]))
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    plant(folder / "arrays", "localisation", DINO, depth=3, grid=2)
+    write_pages(localised(), folder, arrays=folder / "arrays")
+    return folder
+
+
 @pytest.fixture
-def written(tmp_path):
-    plant(tmp_path / "arrays", "localisation", DINO, depth=3, grid=2)
-    write_pages(localised(), tmp_path, arrays=tmp_path / "arrays")
-    return tmp_path
+def written(made, tmp_path):
+    return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
 def figures(folder):

@@ -19,12 +19,15 @@ def numbers(dino=(50.0, 60.0), clip=(40.0,), cka=0.5, **changes):
     return tidy_records(frame(*own, [pair("mini-clip", 1, "mini-dino", len(dino), cka, depth=1)]))
 
 
+BASELINE = numbers()
+
+
 def moved(now, *backbones, tolerance=1.0):
-    return moved_numbers(numbers(), now, backbones, Tolerance(score=tolerance))[1]
+    return moved_numbers(BASELINE, now, backbones, Tolerance(score=tolerance))[1]
 
 
 def test_equal_numbers_have_not_moved():
-    count, found = moved_numbers(numbers(), numbers(), (), Tolerance())
+    count, found = moved_numbers(BASELINE, numbers(), (), Tolerance())
     assert (count, len(found)) == (4, 0)
 
 
@@ -55,8 +58,7 @@ def test_numbers_that_are_gone_or_of_other_items_count_and_new_ones_do_not():
     assert [*moved(numbers(data="d2"))["why"]] == ["not measured on these images"] * 2
     assert [*moved(numbers(n=300))["why"]] == ["of 300 items, before of 400"] * 2
     assert [*moved(numbers(dino=(NAN, 60.0)))["why"]] == ["has no score now"]
-    baseline = numbers()
-    assert moved_numbers(baseline[baseline["layer"] == "1"], numbers(), (), Tolerance())[1].empty
+    assert moved_numbers(BASELINE[BASELINE["layer"] == "1"], BASELINE, (), Tolerance())[1].empty
 
 
 def test_a_baseline_is_an_output_or_its_tables(tmp_path):

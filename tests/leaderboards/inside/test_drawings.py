@@ -7,12 +7,13 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from layerboard.leaderboards.blocks.blocks import HeatMap, Maps, Picture, Plot, Text
+from layerboard.leaderboards.blocks.blocks import HeatMap, Maps, Page, Picture, Plot, Text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.svg import svg_file
-from layerboard.leaderboards.inside.analysis import DRAWINGS
+from layerboard.leaderboards.inside.analysis import DRAWINGS, analysis_blocks
 from layerboard.leaderboards.inside.drawings.attention import HEADS
+from layerboard.leaderboards.inside.evidence import Evidence
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.files import scored_path
@@ -49,7 +50,11 @@ def found(task, backbones=("mini-dino", "mini-mae"), depth=5, heads=3):
 
 
 def page(task, folder: Path | None, *facts):
-    return inside_page(Board.of(found(task, *facts), "mini", arrays=folder))
+    """A page of one analysis alone, without provenance."""
+    analyses = Board.of(found(task, *facts), "mini", arrays=folder).analyses
+    (analysis,) = analyses.groups
+    evidence = Evidence(analysis, analyses.backbones, analyses.arrays)
+    return Page("mini.inside", "", tuple(analysis_blocks(evidence)))
 
 
 @cache
@@ -89,7 +94,8 @@ def test_an_analysis_is_drawn_from_its_records_and_arrays(task, planted):
     names = [one.name for one in drawn]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(rf"{task}\.{DATASET}\.standard\.[\w.-]+", name) for name in names)
-    for one in drawn:
+    by_kind = {(type(one), getattr(one, "kind", ""), getattr(one, "shared", False)): one for one in drawn}
+    for one in by_kind.values():
         text = svg_file(one)
         assert ET.fromstring(text) is not None
         assert len(text) < 60_000

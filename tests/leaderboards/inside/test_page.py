@@ -12,6 +12,7 @@ from layerboard.leaderboards.inside.analysis import layers_table, ranges_table
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.records.key import Tolerance
 from layerboard.leaderboards.sections.gaps import empty_cells
+from layerboard.leaderboards.writers.build import pages_of
 from layerboard.leaderboards.writers.markdown import markdown_page
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
@@ -225,15 +226,10 @@ def test_the_page_does_not_depend_on_the_order_of_the_records():
     )
 
 
-def test_pages_are_written_where_there_are_records_for_them(tmp_path):
+def test_the_check_compares_analyses_too(tmp_path):
     names = ["mini.csv", "mini.inside.csv", "mini.inside.md", "mini.md"]
     assert [path.name for path in write_pages(both(), tmp_path)] == names
-    only = write_pages(frame(inside()), tmp_path / "only")
-    assert [path.name for path in only] == ["mini.inside.csv", "mini.inside.md"]
-
-
-def test_the_check_compares_analyses_too(tmp_path):
-    write_pages(both(), tmp_path)
+    assert [page.name for page in pages_of(Board.of(frame(inside()), "mini"))] == ["mini.inside"]
     assert check_pages(both(), tmp_path) == []
     moved = frame(ranked(), inside(), distances([[0.1, 0.31], [0.5, 0.5]], date="2027"))
     changed = check_pages(moved, tmp_path)

@@ -1,10 +1,12 @@
 """Small records for the report, without a run."""
 
 from dataclasses import replace
+from functools import cache
 
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.findings.facts import Facts
 from layerboard.leaderboards.report.content import report_of
+from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import floor, frame, layers, pair, record, unsure
 
 HOSTILE = "</script><script>alert(1)</script>\"'&lt;{x}"
@@ -65,6 +67,20 @@ def small():
     return frame(found)
 
 
+@cache
+def usual():
+    """What is said of the small records, made once for all tests that change nothing of it."""
+    return report_of(Board.of(small(), "mini"), FACTS)
+
+
+@cache
+def usual_page():
+    """The report of the small records."""
+    return report_page(usual())
+
+
 def content(records=None, highlight="", **more):
     """What is said of some records, or of the small ones, with more for their board."""
+    if records is None and not highlight and not more:
+        return usual()
     return report_of(Board.of(small() if records is None else records, "mini", **more), FACTS, highlight)

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 from scipy.stats import rankdata
@@ -12,20 +11,14 @@ from layerboard.leaderboards.report.answer import answer_html
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame
-from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, SCORES, content, scored, small
+from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, SCORES, scored, small, usual, usual_page
 from tests.leaderboards.shown import bounded
-
-
-@cache
-def found():
-    """What the page of the small records holds; it takes longer than to write a card."""
-    return content()
 
 
 def card(best=None, **changes):
     """The only card, of an answer that is changed, with the verdict above it."""
-    one = replace(answers_of(found().board, found().facts)[0], **changes)
-    return answer_html([replace(one, best=replace(one.best, **best or {}))], found())
+    one = replace(answers_of(usual().board, usual().facts)[0], **changes)
+    return answer_html([replace(one, best=replace(one.best, **best or {}))], usual())
 
 
 def test_a_lead_is_called_one_only_where_all_were_compared():
@@ -63,12 +56,12 @@ def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all
         KNN: {("mini-dino", 3): (1.25, True), "mini-clip": (3.0, False)},
         DAVIS: {("mini-dino", 1): (2.54, True), ("mini-dino", 3): (20.04, False)},
     }
-    report = replace(found(), board=bounded(Board.of(small(), "mini"), losses))
+    report = replace(usual(), board=bounded(Board.of(small(), "mini"), losses))
     text = " ".join(answer_html(answers_of(report.board), report).split())
     assert "One backbone for all 2 tasks: <strong>mini-dino, layers 1 grid, 3 cls</strong>" in text
     assert "; at worst, davis J&amp;F: scores best, 31.1 ± 1.0, loses at most 2.5 points" in text
     assert "The best of each task is on its card." in text
-    text = answer_html(answers_of(found().board), found())
+    text = answer_html(answers_of(usual().board), usual())
     assert "By scores where it is not known how much may be lost" in text
     assert "loses at most" not in text
 
@@ -82,10 +75,10 @@ def test_toys_are_named_as_toys_and_own_images_by_their_folder():
 
 
 def test_mean_ranks_are_those_of_the_scores_without_an_interval():
-    columns = found().board.columns
+    columns = usual().board.columns
     scores = np.array([max(values) for _, values in SCORES.values()])
     ranks = mean_ranks(columns)
     assert [ranks[name] for name in SCORES] == [*rankdata(-scores)]
     assert mean_ranks(columns[:1]) == {}
-    page = " ".join(report_page(found()).split())
+    page = " ".join(usual_page().split())
     assert "Mean rank over all tasks, 1 is the best; the ranks" in page

@@ -11,20 +11,15 @@ import pytest
 from layerboard.leaderboards.blocks.csv import csv_text
 from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame, layers
-from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content, small
+from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content, small, usual, usual_page
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def found():
-    return content()
-
-
-@pytest.fixture(scope="module")
-def path(found, tmp_path_factory):
+def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "mini.html"
-    path.write_text(report_page(found), encoding="utf-8")
+    path.write_text(usual_page(), encoding="utf-8")
     return path
 
 
@@ -218,13 +213,13 @@ def test_backbones_are_chosen_by_boxes(shared):
     assert not shared.locator("#menu").is_visible()
 
 
-def test_the_csv_of_a_chart_holds_the_numbers_of_the_leaderboard(shared, found):
+def test_the_csv_of_a_chart_holds_the_numbers_of_the_leaderboard(shared):
     show(shared, "curves")
     text, rows = downloaded(shared, "#view-curves button[data-csv]")
     assert text.startswith(
         "column,measure,backbone,pooling,layer,depth,value,ci_low,ci_high,loss,place,chosen\n"
     )
-    table = csv.DictReader(io.StringIO(csv_text(found.numbers[0].frame)))
+    table = csv.DictReader(io.StringIO(csv_text(usual().numbers[0].frame)))
     wanted = {
         (row["backbone"], row["layer"]): tuple(float(row[name]) for name in ("value", "ci_low", "ci_high"))
         for row in table
@@ -256,9 +251,9 @@ def test_the_csv_of_the_table_says_what_its_cells_say(shared):
         assert shown.groups()[2:] == (row["layer"], row["depth"], row["pooling"])
 
 
-def test_all_numbers_come_out_as_the_leaderboard_writes_them(shared, found):
+def test_all_numbers_come_out_as_the_leaderboard_writes_them(shared):
     text, _ = downloaded(shared, "button[data-file] >> nth=0")
-    assert text == csv_text(found.numbers[0].frame)
+    assert text == csv_text(usual().numbers[0].frame)
 
 
 def test_the_metric_of_the_curves_can_be_chosen(browser, tmp_path):

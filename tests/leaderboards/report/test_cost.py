@@ -6,7 +6,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame
-from tests.leaderboards.report.boards import FACTS, HOSTILE, content, cost, small
+from tests.leaderboards.report.boards import FACTS, HOSTILE, content, cost, small, usual_page
 
 
 def test_what_was_measured_is_told_and_the_rest_follows_from_facts():
@@ -35,7 +35,7 @@ def test_times_that_other_work_disturbed_are_called_so_where_they_are_shown():
     warning = "Other work on the machine disturbed the times of mini-clip on a card"
     for name in ("answer", "cost-section"):
         assert warning in page.split(f'<section id="{name}"')[1].split("</section>")[0]
-    assert "Other work on the machine" not in report_page(content())
+    assert "Other work on the machine" not in usual_page()
     alone = small()[small()["backbone"] == "mini-clip"]
     page = report_page(content(pd.concat([alone, waited], ignore_index=True)))
     verdict = page.split('class="verdict"')[1].split("</div>")[0]

@@ -6,14 +6,18 @@ from dataclasses import replace
 import pandas as pd
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.sections.ceilings import Ceiling, ceilings_of
+from layerboard.leaderboards.sections.ceilings import Ceiling, ceiling_blocks, ceilings_of
 from tests.leaderboards.builder import NAN, floor, frame, layers
-from tests.leaderboards.shown import render_page
+from tests.leaderboards.shown import render_blocks, render_page
 
 DAVIS = {"task": "davis", "dataset": "mini-davis", "pooling": "grid", "metric": "J&F"}
 CEILING = {**DAVIS, "metric": "J&F ceiling", "primary": False}
 OTHER = {"backbone": "mini-clip", "family": "CLIP"}
 HEADING = "## What the grid allows"
+
+
+def section(records: pd.DataFrame) -> str:
+    return render_blocks(ceiling_blocks(Board.of(records)))
 
 
 def records() -> pd.DataFrame:
@@ -38,22 +42,18 @@ def test_the_ceiling_is_that_of_the_best_layer() -> None:
 
 
 def test_the_page_says_how_much_of_it_the_score_is() -> None:
-    text = render_page(records(), "mini")
-    section = text[text.index(HEADING) :].split("\n## ")[0]
-    assert "45.0 of 90.0: 50 %" in section
-    assert "mini-clip" not in section
-    assert "top-1" not in section
+    text = section(records())
+    assert "45.0 of 90.0: 50 %" in text
+    assert "mini-clip" not in text
+    assert "top-1" not in text
 
 
 def test_a_ceiling_by_area_stands_in_brackets_and_its_note_only_then() -> None:
     areas = layers([91.5, 92.5, 95.5], **DAVIS | {"metric": "J&F ceiling by area", "primary": False})
-    (plain, found) = (
-        render_page(rows, "mini")
-        for rows in (records(), pd.concat([records(), frame(areas)], ignore_index=True))
-    )
+    found = render_page(pd.concat([records(), frame(areas)], ignore_index=True), "mini")
     assert "45.0 of 90.0 (92.5): 50 %" in found
     assert "In brackets for `davis`" in found
-    assert "In brackets" not in plain
+    assert "In brackets" not in section(records())
     assert "ceiling by area" not in found  # it is a column of no other table
 
 
@@ -63,16 +63,16 @@ def test_clusterings_of_regions_have_a_note_of_their_own() -> None:
         layers([40.0, 30.0], **parts, metric="purity"),
         layers([80.0, 80.0], **parts, metric="purity ceiling", primary=False),
     )
-    text = render_page(rows, "mini")
+    text = section(rows)
     assert "40.0 of 80.0: 50 %" in text
     assert "`cluster-image` has no\nceiling" in text
-    assert "`cluster-image` has no" not in render_page(records(), "mini")
+    assert "`cluster-image` has no" not in section(records())
 
 
 def test_no_section_where_no_ceiling_is_known_or_it_is_nothing() -> None:
-    assert HEADING not in render_page(frame(layers([30.0, 45.0], **DAVIS)), "mini")
+    assert HEADING not in section(frame(layers([30.0, 45.0], **DAVIS)))
     failed = layers([NAN, NAN], **DAVIS)  # of which no layer is best
-    assert HEADING not in render_page(frame(failed), "mini")
+    assert HEADING not in section(frame(failed))
     for value in (0.0, NAN):
         ceilings = layers([value] * 2, **CEILING)
-        assert HEADING not in render_page(frame(layers([30.0, 45.0], **DAVIS), ceilings), "mini")
+        assert HEADING not in section(frame(layers([30.0, 45.0], **DAVIS), ceilings))

@@ -2,12 +2,18 @@
 
 import math
 
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.records.record import Record
+from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.tables import KIND_NAMES, kind_suffix
 from tests.leaderboards.builder import frame, layers
-from tests.leaderboards.shown import render_page
+from tests.leaderboards.shown import render_blocks
 
 SPAIR = {"task": "spair", "dataset": "mini-spair", "pooling": "grid", "metric": "PCK@0.1"}
+
+
+def section(*groups: list[Record]) -> str:
+    return render_blocks(layer_blocks(Board.of(frame(*groups))))
 
 
 def kind(name: str, values: list[float]) -> list[Record]:
@@ -24,15 +30,12 @@ def test_azimuths_stand_between_levels_and_geometry_aware_points() -> None:
     assert kind_suffix("spair", "PCK@0.1 azimuth 3") == "azimuth 3"
     assert kind_suffix("anomaly", "AU-PRO 0.05 bolt") == kind_suffix("anomaly", "AUROC bolt") == "bolt"
     assert kind_suffix("anomaly", "AU-PRO 0.05") == kind_suffix("mine:TASK", "AUROC bolt") == ""
-    text = render_page(
-        frame(
-            layers([30.0, 45.0], **SPAIR),
-            kind("geometry-aware", [1.0, 21.0]),
-            kind("azimuth 4", [2.0, 22.0]),
-            kind("azimuth 0", [3.0, 23.0]),
-            kind("viewpoint easy", [4.0, 24.0]),
-        ),
-        "mini",
+    text = section(
+        layers([30.0, 45.0], **SPAIR),
+        kind("geometry-aware", [1.0, 21.0]),
+        kind("azimuth 4", [2.0, 22.0]),
+        kind("azimuth 0", [3.0, 23.0]),
+        kind("viewpoint easy", [4.0, 24.0]),
     )
     table = text[text.index("By kind") :]
     assert [table.index(each) for each in ("24.0", "23.0", "22.0", "21.0")] == sorted(
@@ -42,7 +45,7 @@ def test_azimuths_stand_between_levels_and_geometry_aware_points() -> None:
 
 
 def test_azimuths_are_explained_only_where_there_are_some() -> None:
-    text = render_page(frame(layers([30.0], **SPAIR), kind("viewpoint easy", [3.0])), "mini")
+    text = section(layers([30.0], **SPAIR), kind("viewpoint easy", [3.0]))
     assert "By kind" in text
     assert "eighths of a turn" not in text
 
@@ -50,14 +53,11 @@ def test_azimuths_are_explained_only_where_there_are_some() -> None:
 def test_thresholds_are_those_of_the_best_layer() -> None:
     of_things = {"task": "instances", "dataset": "mini-things", "metric": "recall@1"}
     further = {**of_things, "primary": False}
-    text = render_page(
-        frame(
-            layers([30.0, 45.0], **of_things),
-            layers([80.0, 60.0], **{**further, "metric": "mAP"}),
-            layers([0.98765, 0.87654], **{**further, "metric": "cosine at precision 0.99"}),
-            layers([99.0, 12.0], **{**further, "metric": "recall at precision 0.99"}),
-        ),
-        "mini",
+    text = section(
+        layers([30.0, 45.0], **of_things),
+        layers([80.0, 60.0], **{**further, "metric": "mAP"}),
+        layers([0.98765, 0.87654], **{**further, "metric": "cosine at precision 0.99"}),
+        layers([99.0, 12.0], **{**further, "metric": "recall at precision 0.99"}),
     )
     _, every, alone = text.partition("At the best layer of recall@1")
     assert every
@@ -72,15 +72,12 @@ def test_thresholds_are_those_of_the_best_layer() -> None:
 def test_each_of_several_numbers_has_its_own_error_and_no_row_of_all() -> None:
     of_numbers = {"task": "regress", "dataset": "photos", "metric": "R2"}
     further = {**of_numbers, "primary": False}
-    text = render_page(
-        frame(
-            layers([30.0, 45.0], **of_numbers),
-            layers([20.0, 40.0], **{**further, "metric": "R2 age"}),
-            layers([9.0, 7.5], **{**further, "metric": "MAE age"}),
-            layers([8.0, 6.5], **{**further, "metric": "MAE count"}),
-            layers([math.nan, math.nan], **{**further, "metric": "MAE"}),
-        ),
-        "mini",
+    text = section(
+        layers([30.0, 45.0], **of_numbers),
+        layers([20.0, 40.0], **{**further, "metric": "R2 age"}),
+        layers([9.0, 7.5], **{**further, "metric": "MAE age"}),
+        layers([8.0, 6.5], **{**further, "metric": "MAE count"}),
+        layers([math.nan, math.nan], **{**further, "metric": "MAE"}),
     )
     _, _, alone = text.partition("At the best layer of R2:")
     alone, _, kinds = alone.partition("R2 by kind")

@@ -9,9 +9,10 @@ import pytest
 from layerboard.leaderboards.blocks.display import enough_text, ordinal, rank_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.differences import enough_images
+from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.tasks.statistics.resolution import enough_units
 from tests.leaderboards.builder import frame, layers, unsure, write_layers
-from tests.leaderboards.shown import render_page
+from tests.leaderboards.shown import render_blocks, render_page
 
 COUNT = 400
 SHARES = {"mini-dino": (0.5, 0.8), "mini-clip": (0.6, 0.79), "mini-mae": (0.2, 0.4)}
@@ -65,13 +66,14 @@ def test_without_the_items_of_all_there_are_no_ranks(tmp_path):
         path.unlink()
     bare = Board.of(frame(layers([50.0, 60.0])), "mini", items=tmp_path)
     assert bare.standings == {}
-    assert "tell layers apart" not in render_page(frame(layers([50.0, 60.0])), "mini", tmp_path)
+    assert "tell layers apart" not in render_blocks(layer_blocks(bare))
 
 
 def test_too_few_images_say_so(tmp_path):
     write_layers(tmp_path, "mini-dino", [[100.0, 0.0, 100.0], [0.0, 0.0, 100.0]])
     records = frame(unsure(layers([66.7, 33.3], n=3)))
-    assert "These 3 images are too few to tell layers apart." in render_page(records, "mini", tmp_path)
+    blocks = layer_blocks(Board.of(records, "mini", items=tmp_path))
+    assert "These 3 images are too few to tell layers apart." in render_blocks(blocks)
 
 
 def test_the_two_best_are_named_with_how_many_images_would_show_their_order(tmp_path):

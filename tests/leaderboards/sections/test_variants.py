@@ -18,7 +18,7 @@ from layerboard.leaderboards.sections.variants import TITLE, Gain, gains_of, ref
 from layerboard.zoo.spec import UNTRAINED, Retraining, Variant
 from tests.leaderboards.builder import NAN, floor, frame, layers, retrained_specs, unsure, write_layers
 from tests.leaderboards.findings.test_reproduce import README, final
-from tests.leaderboards.shown import render_page
+from tests.leaderboards.shown import render_blocks, render_page
 
 LARGE = {"backbone": "mini-dino@128px", "input_size": 128}
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
@@ -163,7 +163,7 @@ def test_no_section_where_every_backbone_is_as_it_is() -> None:
 
 
 def test_without_items_the_page_says_that_intervals_are_missing() -> None:
-    text = render_page(records(), "mini")
+    text = render_blocks(variant_blocks(Board.of(records())))
     assert "No difference has an interval: per-item scores were missing" in text.replace("\n", " ")
 
 

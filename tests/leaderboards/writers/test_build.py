@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.leaderboards.blocks.csv import read_numbers
+from layerboard.leaderboards.blocks.csv import text_digest
 from layerboard.leaderboards.blocks.display import page_name
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.tidy import INSIDE, TIDY, tidy_frame
-from layerboard.leaderboards.exchange.check import check_pages
+from layerboard.leaderboards.exchange.check import check_pages, table_differences
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
-from layerboard.leaderboards.records.key import Tolerance
+from layerboard.leaderboards.records.key import TOLERANCE, Tolerance
 from layerboard.leaderboards.records.record import to_frame
 from layerboard.leaderboards.writers.build import tables_folder
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, pair, record, unsure
 from tests.leaderboards.goldens import several, uncertain, write_measured
 from tests.leaderboards.shown import bounded, render_page, write_pages
 
-NAME = "mini.csv: mini-dino, knn on mini-imagenet (standard): "
+NAME = "mini-dino, knn on mini-imagenet (standard): "
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,16 @@ def small(values=(10.0, 30.0, 20.0), cka=0.5, **changes):
     return frame(layers(values, **changes), floor([1.0, 2.0]), comparisons)
 
 
+def numbers(records):
+    """The rows of the CSV of the mini leaderboard."""
+    return tidy_frame(Board.of(records, "mini"))
+
+
+def differences(before, now):
+    """What the check says of the numbers that were committed and those of today."""
+    return table_differences(before, now, TOLERANCE)
+
+
 def test_each_suite_gets_a_page_and_a_csv_and_nothing_else_is_left(tmp_path):
     records = frame(layers([1.0]), layers([2.0], suite="paper"))
     paths = write_pages(records, tmp_path / "new")
@@ -54,7 +64,7 @@ def test_a_failed_write_keeps_the_old_page_and_leaves_nothing(committed, monkeyp
 
     monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        write_pages(small(cka=0.9), committed)
+        write_pages(frame(layers([10.0])), committed)
     assert {path: path.read_bytes() for path in committed.rglob("*.*") if path.is_file()} == before
 
 
@@ -84,7 +94,7 @@ def test_the_csv_has_one_row_a_layer_with_four_decimals(committed):
 def test_the_csv_says_how_sure_a_score_is():
     records = frame(unsure(layers([10.0, 30.0]), half=1.5, chosen={2: 1.0}, maybe=[1]))
     columns = ["ci_low", "ci_high", "loss", "maybe_best", "chosen", "held_out"]
-    assert tidy_frame(Board.of(records, "mini"))[columns].to_numpy().tolist() == [
+    assert numbers(records)[columns].to_numpy().tolist() == [
         ["8.5000", "11.5000", "", "True", "0.0000", ""],
         ["28.5000", "31.5000", "", "False", "1.0000", "29.5000"],
     ]
@@ -95,11 +105,9 @@ def test_the_csv_says_how_sure_a_score_is():
 
 def test_backbones_are_compared_by_the_items_of_the_run(tmp_path):
     write_measured(tmp_path / "items")
-    write_pages(uncertain(), tmp_path / "with", tmp_path / "items")
-    write_pages(uncertain(), tmp_path / "without")
-    texts = [(tmp_path / name / "mini.md").read_text() for name in ("with", "without")]
-    assert ["68.0 ± 9.0 (2/3 cls) ≈" in text for text in texts] == [True, False]
-    assert check_pages(uncertain(), tmp_path / "without") == check_pages(uncertain(), tmp_path / "with") == []
+    write_pages(uncertain(), tmp_path, tmp_path / "items")
+    assert "68.0 ± 9.0 (2/3 cls) ≈" in (tmp_path / "mini.md").read_text()
+    assert check_pages(uncertain(), tmp_path) == []  # which knows no items
 
 
 def test_a_table_says_of_how_many_groups_its_items_are(tmp_path):
@@ -112,9 +120,8 @@ def test_a_table_says_of_how_many_groups_its_items_are(tmp_path):
         assert f"**Class token**, n = 400 images{words}." in page
 
 
-def test_the_csv_of_many_tasks_is_in_the_order_of_the_page(tmp_path):
-    write_pages(several(), tmp_path)
-    rows = read_numbers(tmp_path / "mini.csv", TIDY)
+def test_the_csv_of_many_tasks_is_in_the_order_of_the_page():
+    rows = numbers(several())
     assert list(dict.fromkeys(rows["task"])) == ["knn", "retrieval", "davis", "cka"]
     assert (rows["value"] == "").sum() == 5
     assert rows.loc[rows["best"] == "True", "backbone"].tolist()[:4] == [
@@ -127,94 +134,87 @@ def test_current_pages_have_no_difference(committed):
     assert check_pages(small(values=(10.4, 29.6, 20.5), cka=0.519), committed) == []
 
 
-def test_other_metrics_may_also_move_by_one_of_their_units(tmp_path):
+def test_other_metrics_may_also_move_by_one_of_their_units():
     def both(value):
         other = layers([value], metric="top-5", primary=False, n=20)
-        return frame(layers([50.0]), other)
+        return numbers(frame(layers([50.0]), other))
 
-    write_pages(both(60.0), tmp_path)
-    assert check_pages(both(65.0), tmp_path) == []  # one image of twenty
-    assert check_pages(both(66.0), tmp_path) == [
+    assert differences(both(60.0), both(65.0)) == []  # one image of twenty
+    assert differences(both(60.0), both(66.0)) == [
         NAME + "1 row moved by more than 0.5, most layer 1, cls: committed 60, now 66"
     ]
 
 
 def test_a_value_beyond_the_tolerance_is_named(committed):
     assert check_pages(small(values=(10.0, 31.0, 17.5)), committed) == [
-        NAME + "2 rows moved by more than 0.5, most layer 3, cls: committed 20, now 17.5"
+        f"mini.csv: {NAME}2 rows moved by more than 0.5, most layer 3, cls: committed 20, now 17.5"
     ]
     assert check_pages(small(values=(10.0, 31.0, 17.5)), committed, Tolerance(score=3.0)) == []
 
 
-def test_of_intervals_only_whether_they_are_there_is_compared(tmp_path):
-    narrow = frame(unsure(layers([1.0, 2.0]), 3.0, {1: 1.0}))
-    wide = frame(unsure(layers([1.0, 2.0]), 9.0, {2: 1.0}, maybe=[1]))
-    bare = frame(layers([1.0, 2.0]))
-    write_pages(narrow, tmp_path)
-    assert check_pages(wide, tmp_path) == []
-    assert check_pages(bare, tmp_path) == [
+def test_of_intervals_only_whether_they_are_there_is_compared():
+    narrow = numbers(frame(unsure(layers([1.0, 2.0]), 3.0, {1: 1.0})))
+    wide = numbers(frame(unsure(layers([1.0, 2.0]), 9.0, {2: 1.0}, maybe=[1])))
+    bare = numbers(frame(layers([1.0, 2.0])))
+    assert differences(narrow, wide) == []
+    assert differences(narrow, bare) == [
         NAME + "2 rows with an interval, now without an interval, first layer 1, cls"
     ]
-    write_pages(bare, tmp_path)
-    assert check_pages(wide, tmp_path) == [
+    assert differences(bare, wide) == [
         NAME + "2 rows without an interval, now with an interval, first layer 1, cls"
     ]
 
 
-def test_cka_has_its_own_tolerance(committed):
-    assert check_pages(small(cka=0.53), committed) == [
-        "mini.csv: mini-clip, cka on mini-imagenet (standard): 1 row moved by more than 0.02, "
+def test_cka_has_its_own_tolerance():
+    assert differences(numbers(small()), numbers(small(cka=0.53))) == [
+        "mini-clip, cka on mini-imagenet (standard): 1 row moved by more than 0.02, "
         "most layer 3, cls with mini-dino layer 3: committed 0.5, now 0.53"
     ]
 
 
-def test_rows_that_came_or_went_are_counted(committed):
-    more = small()
-    fewer = more[~((more["backbone"] == "mini-dino") & (more["layer"] == 1))]
-    assert check_pages(fewer, committed) == [NAME + "1 row that the records lack; run the suite in full"]
-    write_pages(fewer, committed)
-    assert check_pages(more, committed) == [NAME + "lacks 1 row of the records; write the leaderboard again"]
+def test_rows_that_came_or_went_are_counted():
+    more = numbers(small())
+    fewer = more[~((more["backbone"] == "mini-dino") & (more["layer"] == "1"))]
+    assert differences(more, fewer) == [NAME + "1 row that the records lack; run the suite in full"]
+    assert differences(fewer, more) == [NAME + "lacks 1 row of the records; write the leaderboard again"]
 
 
-def test_scores_that_vanished_or_appeared_are_named(committed):
-    gap = small(values=(10.0, NAN, 20.0))
-    assert check_pages(gap, committed) == [NAME + "1 row scored, now empty, first layer 2, cls"]
-    write_pages(gap, committed)
-    assert check_pages(small(), committed) == [NAME + "1 row empty, now scored, first layer 2, cls"]
+def test_scores_that_vanished_or_appeared_are_named():
+    whole, gap = numbers(small()), numbers(small(values=(10.0, NAN, 20.0)))
+    assert differences(whole, gap) == [NAME + "1 row scored, now empty, first layer 2, cls"]
+    assert differences(gap, whole) == [NAME + "1 row empty, now scored, first layer 2, cls"]
 
 
-def test_counts_and_partial_data_are_compared(committed):
-    assert check_pages(small(n=399, partial=True), committed) == [
+def test_counts_and_partial_data_are_compared():
+    assert differences(numbers(small()), numbers(small(n=399, partial=True))) == [
         NAME + "n was 400, is 399",
         NAME + "partial was False, is True",
     ]
 
 
-def test_sets_of_data_by_one_name_are_told_apart(tmp_path):
-    def of(data, best):
-        return layers([10.0, best], data=data)
+def test_sets_of_data_by_one_name_are_told_apart():
+    def of(*sets):
+        return numbers(frame(*(layers([10.0, best], data=data) for data, best in sets)))
 
-    one, both = (frame(of("aaaa1111", 30.0)), frame(of("aaaa1111", 30.0), of("bbbb2222", 50.0)))
-    write_pages(both, tmp_path)
-    rows = read_numbers(tmp_path / "mini.csv", TIDY)
-    assert sorted(zip(rows["data"], rows["value"], strict=True))[1::2] == [
+    first = ("aaaa1111", 30.0)
+    one, both = of(first), of(first, ("bbbb2222", 50.0))
+    assert sorted(zip(both["data"], both["value"], strict=True))[1::2] == [
         ("aaaa1111", "30.0000"),
         ("bbbb2222", "50.0000"),
     ]
-    assert check_pages(both, tmp_path) == []
-    moved = frame(of("aaaa1111", 30.0), of("bbbb2222", 40.0))
+    assert differences(both, both) == []
+    moved = of(first, ("bbbb2222", 40.0))
     start = NAME.removesuffix(": ")
-    assert check_pages(moved, tmp_path) == [
+    assert differences(both, moved) == [
         f"{start}, data bbbb2222: 1 row moved by more than 0.5, most layer 2, cls: committed 50, now 40"
     ]
-    assert check_pages(one, tmp_path) == [
+    assert differences(both, one) == [
         f"{start}, data bbbb2222: 2 rows that the records lack; run the suite in full"
     ]
-    write_pages(one, tmp_path)
-    assert check_pages(both, tmp_path) == [
+    assert differences(one, both) == [
         f"{start}, data bbbb2222: lacks 2 rows of the records; write the leaderboard again"
     ]
-    assert check_pages(frame(of("cccc3333", 30.0)), tmp_path) == []  # one set each: rendered elsewhere
+    assert differences(one, of(("cccc3333", 30.0))) == []  # one set each: rendered elsewhere
 
 
 def test_absent_files_are_named(tmp_path):
@@ -225,9 +225,8 @@ def test_absent_files_are_named(tmp_path):
 
 
 def test_a_page_of_other_numbers_is_named(committed):
-    page = (committed / "mini.md").read_text()
-    write_pages(small(cka=0.51), committed)
-    (committed / "mini.md").write_text(page)
+    page, digest = committed / "mini.md", text_digest((committed / "mini.csv").read_text())
+    page.write_text(page.read_text().replace(digest, "0" * len(digest)))
     assert check_pages(small(), committed) == [
         "mini.md was not written with mini.csv; write the leaderboard again"
     ]
@@ -245,12 +244,14 @@ def test_no_records_write_nothing(tmp_path):
     assert write_pages(to_frame([]), tmp_path) == []
 
 
-def test_every_page_is_written_as_numbers_and_as_text(tmp_path):
-    paths = write_pages(small(), tmp_path)
-    assert [path.name for path in paths] == ["mini.cka.csv", "mini.cka.md", "mini.csv", "mini.md"]
+def test_every_page_is_written_as_numbers_and_as_text(written):
+    names = [path.name for path in sorted(written.iterdir()) if path.is_file()]
+    assert names == ["mini.cka.csv", "mini.cka.md", "mini.csv", "mini.md"]
 
 
 def test_the_committed_numbers_have_the_columns_of_today():
     for path in tables_folder().glob("*.csv"):
         if not path.stem.endswith(".cka"):  # a matrix, whose columns are layers
-            assert len(read_numbers(path, INSIDE if path.stem.endswith(".inside") else TIDY))
+            with path.open(encoding="utf-8") as file:
+                columns = next(file).strip().split(",")
+            assert columns == (INSIDE if path.stem.endswith(".inside") else TIDY)

@@ -21,8 +21,7 @@ from layerboard.leaderboards.records.record import folder_records, of_suite
 from layerboard.leaderboards.writers import build, current
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.zoo.atomic import write_whole
-from tests.leaderboards.builder import frame, layers
-from tests.leaderboards.goldens import uncertain, write_measured
+from tests.leaderboards.builder import frame, layers, pair, write_layers
 
 
 def write_changed(board, output):
@@ -42,8 +41,9 @@ def made(tmp_path_factory):
     output, package = place / "out", place / "package"
     (package / "writers").mkdir(parents=True)
     (package / "writers" / "build.py").write_text("DECIMALS = 1\n")
-    write_checked(uncertain(), output / "records" / "all.parquet")
-    write_measured(output / "items")
+    alike = pair("mini-dino", 2, "mini-dino", 1, 0.5, depth=2)
+    write_checked(frame(layers([10.0, 20.0]), [alike]), output / "records" / "all.parquet")
+    write_layers(output / "items", "mini-dino", [[0.0, 20.0], [20.0, 20.0]])
     for folder in ("arrays", "examples"):
         write_arrays({"map": np.zeros(3)}, output / folder / "mini-dino" / "knn.npz")
     write_near_duplicates({"photos": NearDuplicates("photos", "mini-dino", 40, 0.5)}, output)

@@ -13,9 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.blocks.csv import read_numbers
-from layerboard.leaderboards.board.tidy import TIDY
 from layerboard.leaderboards.writers.build import tables_folder
+from tests.leaderboards.shown import committed
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "mini.md"
 TABLE = re.compile(r"^\| +(?:family|backbone) .*\n\|[-:| ]+\|\n((?:\|.*\n)+)", re.MULTILINE)
@@ -31,7 +30,7 @@ class Tables:
 
     def __init__(self, suite: str) -> None:
         self.page = (tables_folder() / f"{suite}.md").read_text(encoding="utf-8")
-        rows = read_numbers(tables_folder() / f"{suite}.csv", TIDY)
+        rows = committed(suite)
         rows = rows[(rows["tap"] == "block") & (rows["other"] == "") & (rows["backbone"] != "mini-random")]
         rows = rows[rows["best"] != ""]  # of the primary metrics
         numbers = rows[["value", "ci_low", "ci_high", "loss"]].apply(pd.to_numeric)

@@ -3,9 +3,7 @@
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.blocks.csv import read_numbers
-from layerboard.leaderboards.board.tidy import TIDY
-from layerboard.leaderboards.writers.build import tables_folder
+from tests.leaderboards.shown import committed
 
 GLOBAL = ("knn", "retrieval", "cluster-image")
 LOCAL = ("davis", "spair", "cluster-part")
@@ -15,8 +13,7 @@ OWN_SHAPE = ("mini-clip", "mini-beit", "mini-resnet")
 
 def best_rows() -> pd.DataFrame:
     """Rows of the best layers, as text, by backbone and task."""
-    tables = (read_numbers(tables_folder() / f"{name}.csv", TIDY) for name in ("mini", "mini-interventions"))
-    frame = pd.concat(tables, ignore_index=True)
+    frame = pd.concat([committed("mini"), committed("mini-interventions")], ignore_index=True)
     frame = frame[(frame["best"] == "True") & (frame["backbone"] != "mini-random")]
     # What stands on both pages is the same.
     frame = frame.drop_duplicates(["backbone", "task", "value", "ci_low", "ci_high", "layer"])
@@ -55,7 +52,7 @@ def test_reconstruction_shows_on_local_tasks(best: pd.DataFrame, name: str, task
 
 
 def test_without_skips_the_class_stays_and_places_are_lost() -> None:
-    frame = read_numbers(tables_folder() / "mini-interventions.csv", TIDY)
+    frame = committed("mini-interventions")
     frame = frame[(frame["backbone"] == "mini-fs64-noskip6") & (frame["tap"] == "block")]
     frame = frame[frame["best"] != ""]  # of the primary metrics
     rows = frame[frame["pooling"].isin(["cls", "grid"])]
@@ -66,7 +63,7 @@ def test_without_skips_the_class_stays_and_places_are_lost() -> None:
 
 
 def test_no_task_is_saturated_or_at_the_floor(best: pd.DataFrame) -> None:
-    frame = read_numbers(tables_folder() / "mini.csv", TIDY)
+    frame = committed("mini")
     floors = frame[(frame["backbone"] == "mini-random") & (frame["tap"] == "block") & (frame["best"] != "")]
     for task in (*GLOBAL, *LOCAL, "cluster-object"):
         top = float(best.xs(task, level="task")["value"].max())

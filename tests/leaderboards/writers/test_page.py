@@ -3,11 +3,12 @@ import pytest
 
 from layerboard.leaderboards.blocks.display import number_text, ranges_text, score_text, task_display
 from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.leaderboards.writers.markdown import markdown_table, plain
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.goldens import EXPECTED, PAGES, page, uncertain, write_measured
-from tests.leaderboards.shown import render_page
+from tests.leaderboards.shown import render_blocks, render_page
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -20,13 +21,14 @@ def test_the_page_is_the_stored_one_whatever_the_order_of_the_records(name):
 def test_without_items_the_page_says_that_nothing_was_compared(tmp_path):
     sentence = "Which backbones may be the best is not marked"
     for items in (None, tmp_path):
-        text = render_page(uncertain(), "mini", items)
+        text = render_blocks(best_blocks(Board.of(uncertain(), items=items)))
         assert sentence in text
         assert "`≈` marks backbones" not in text
     write_measured(tmp_path)
-    assert "`≈` marks backbones" in render_page(uncertain(), "mini", tmp_path)
-    assert sentence not in render_page(uncertain(), "mini", tmp_path)
-    assert sentence not in render_page(frame(unsure(layers([1.0]))), "mini")
+    text = render_blocks(best_blocks(Board.of(uncertain(), items=tmp_path)))
+    assert "`≈` marks backbones" in text
+    assert sentence not in text
+    assert sentence not in render_blocks(best_blocks(Board.of(frame(unsure(layers([1.0]))))))
 
 
 def test_a_task_without_any_score_has_empty_tables():

@@ -55,13 +55,6 @@ def test_equals_the_optimiser_of_torch() -> None:
     torch.testing.assert_close(probe.bias, layer.bias.detach(), atol=1e-6, rtol=1e-4)
 
 
-def test_separable_classes_are_told_apart() -> None:
-    train, labels = flat(blobs(shots=60, spread=0.05))
-    test = flat(blobs(shots=30, spread=0.05, seed=0))[0][:150]
-    assert right(fit(train, labels), train, labels).all()
-    assert right(fit(train, labels), test, flat(blobs(shots=30))[1]).all()
-
-
 def test_all_rates_are_trained_alike_and_the_best_on_the_held_out_rows_is_taken() -> None:
     train, labels = flat(blobs(shots=40, spread=2.0))
     held = torch.from_numpy(held_out(labels.numpy(), 5, replace(RULE, held_out=4)))

@@ -24,11 +24,11 @@ def test_kmeans_of_few_different_samples_has_as_many_clusters(distinct):
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize(("n", "dim", "k"), [(2, 1, 2), (60, 5, 7), (300, 96, 24), (1100, 40, 12)])
+@pytest.mark.parametrize(("n", "dim", "k"), [(2, 1, 2), (60, 5, 7), (200, 64, 12), (1100, 20, 4)])
 def test_starts_are_those_of_scikit_learn(kind, n, dim, k):
     features = np.random.default_rng(n).standard_normal((n, dim)).astype(kind)
     features[n // 2 :] = features[: n - n // 2]  # equal samples
-    for seed in (0, 1):
+    for seed in (0, 1) if n < 1000 else (0,):
         draws = np.random.RandomState(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -52,7 +52,7 @@ def test_first_centres_are_those_of_scikit_learn(kind, largest, monkeypatch):
             assert (drawn.dtype, drawn.tolist()) == (kind, expected.tolist())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(labels)
 def test_purity_equals_a_count_by_hand(pairs):
     classes, clusters = (np.array(column) for column in zip(*pairs, strict=True))

@@ -139,7 +139,7 @@ def test_a_point_that_rounds_to_a_pixel_outside_moves_to_the_last_one(size: tupl
     np.testing.assert_allclose(left["error_box"], distances / length, rtol=1e-6)
 
 
-@pytest.mark.parametrize("size", [(640, 480), (375, 500), (333, 250), (224, 1000), (500, 375)])
+@pytest.mark.parametrize("size", [(640, 480), (333, 250), (224, 300)])
 def test_source_points_are_computed_in_single_precision(
     size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

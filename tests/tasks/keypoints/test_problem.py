@@ -208,33 +208,6 @@ def test_scores_are_means_over_categories_pairs_and_keypoints() -> None:
     assert outcome.items.statistics == statistics == {m: outcome.items.statistics[m] for m in scores}
 
 
-@pytest.mark.parametrize("view", [VIEW_64, VIEW])
-def test_identical_images_find_their_own_keypoints(view: Letterbox) -> None:
-    rng = np.random.default_rng(3)
-    pairs = []
-    for number, (width, height) in enumerate(SIZES):
-        points = rng.uniform((0, 0), (width, height), (6, 2))
-        index = 2 * number
-        fields = {"source_size": (width, height), "target_size": (width, height)}
-        pairs.append(
-            pair(number, index, index + 1, "cat", [points] * 2, target_box=(0, 0, width, height), **fields)
-        )
-    samples = tuple(MemorySample(f"image{index}", 0) for index in range(2 * len(SIZES)))
-    task = KeypointTask(Keypoints("double", samples, tuple(pairs), Coverage(())), RULE)
-    # features that tell every place apart: random waves, fine next to the grid, coarse next to a token
-    cells = torch.arange(16) / 16
-    y, x = torch.meshgrid(cells, cells, indexing="ij")
-    waves = torch.randn(2, 96, generator=torch.Generator().manual_seed(0)) * 8
-    phase = x[..., None] * waves[0] + y[..., None] * waves[1]
-    grid = torch.cat([phase.sin(), phase.cos()], dim=-1)
-    grids = grid.expand(len(samples), -1, -1, -1).clone()
-    left = measured(task, {Layer(0): grids}, 4, view)[Layer(0)]
-    scores = {score.metric: score.value for score in task.score(left).scores}
-    assert scores["PCK@0.1"] == scores["PCK@0.1 per image"] == 100
-    if view == VIEW:
-        assert scores["PCK@0.05"] == 100
-
-
 def test_the_source_shows_the_images_of_each_category(tmp_path: Path) -> None:
     write_fake_spair(tmp_path)
     data = SpairEntry(pairs=4, categories=2).read(tmp_path)

@@ -106,8 +106,10 @@ def test_table_4_of_dinov3_is_probe3d_at_64_tokens(patch: int, side: int) -> Non
 def test_any_mix_of_choices_can_be_computed(name: str) -> None:
     """Each choice of a paper, alone, in the place of the standard's: no field of a config needs another."""
     other = rule_of(name)
-    for field in ("points", "source", "unit", "search", "soft", "said", "inclusive", "average"):
-        rule = replace(rule_of("standard"), **{field: getattr(other, field)})
+    standard = rule_of("standard")
+    fields = ("points", "source", "unit", "search", "soft", "said", "inclusive", "average")
+    for field in (field for field in fields if getattr(other, field) != getattr(standard, field)):
+        rule = replace(standard, **{field: getattr(other, field)})
         problem = replace(random_problem(3), config=rule)
         left = measured(problem, {Layer(0): random_grids(3)}, 3)[Layer(0)]
         outcome = problem.score(left)

@@ -8,7 +8,7 @@ from PIL import Image
 from layerboard.tasks.propagation import carrying as module
 from layerboard.tasks.propagation.carrying import Neighbourhood
 from layerboard.tasks.propagation.metric import Propagation, decode, decode_on_frame, seed_labels
-from tests.tasks.standard import HEARD, PROPAGATION, LayerPropagation
+from tests.tasks.standard import PROPAGATION, LayerPropagation
 
 
 class Obvious:
@@ -59,7 +59,7 @@ def check(features, labels, **options):
         torch.testing.assert_close(ours.step(frame), theirs.step(frame), rtol=0, atol=1e-10)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     height=st.integers(1, 7),
@@ -81,17 +81,8 @@ def test_tiles_equal_the_obvious_propagation(monkeypatch, radius, distinct):
     monkeypatch.setattr(module, "WHOLE", 1)
     monkeypatch.setattr(module, "TILE_CPU", (3, 5))
     monkeypatch.setattr(module, "SIMILARITIES", 6000)
-    features, labels = video(1, 6, 10, 17, 16, distinct=distinct)
-    check(features, labels, n_last_frames=3, topk=5, radius=radius, temperature=0.1)
-
-
-def test_labels_stay_a_mixture_and_lengths_do_not_matter():
-    features, labels = video(4, 5, 6, 7, 8)
-    one, two = (LayerPropagation(first, labels, HEARD) for first in (features[0], 7 * features[0]))
-    for frame in features[1:]:
-        soft = one.step(frame)
-        torch.testing.assert_close(soft.sum(-1), torch.ones(6, 7, dtype=torch.float64))
-        torch.testing.assert_close(two.step(frame / 3), soft)
+    features, labels = video(1, 5, 10, 17, 16, distinct=distinct)
+    check(features, labels, n_last_frames=2, topk=5, radius=radius, temperature=0.1)
 
 
 @pytest.mark.parametrize("radius", [0.5, 1, 1.5, 3, 12])
@@ -104,7 +95,7 @@ def test_several_rules_carry_their_own_labels_by_the_same_products(monkeypatch, 
     """Each says what it says alone, also where tokens tie, in tiles and with a narrower window."""
     monkeypatch.setattr(module, "WHOLE", 1)
     monkeypatch.setattr(module, "TILE_CPU", (3, 5))
-    features, labels = video(2, 6, 9, 11, 6, distinct=distinct)
+    features, labels = video(2, 4, 9, 11, 6, distinct=distinct)
     shared = {"n_last_frames": 2, "topk": 4}
     rules = [
         Neighbourhood(**shared, radius=3, circle=False, temperature=0.2),
@@ -180,7 +171,7 @@ def test_seed_labels_never_take_the_only_token_of_another_object():
     assert (labels.sum(-1) == 1).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 6))
 def test_every_object_of_the_mask_has_a_token(seed, height, width):
     rng = np.random.default_rng(seed)
@@ -196,15 +187,6 @@ def test_decode_counts_a_constant_channel_as_one():
     soft[..., 1] = 1 - 6e-8 * torch.arange(12.0).view(3, 4) / 12
     assert (decode(soft, (21, 10), 5) == 1).all()
     assert (decode(torch.ones(3, 4, 1), (21, 10), 5) == 0).all()
-
-
-def test_decode_scales_weak_objects_up():
-    soft = torch.zeros(4, 4, 2)
-    soft[..., 0], soft[1, 2] = 1.0, torch.tensor([0.9, 0.1])
-    ids = decode(soft, (16, 16), 4)
-    assert ids.dtype == np.uint8
-    assert ids[5:7, 9:11].all()
-    assert not ids[12:].any()
 
 
 def test_refuses_wrong_input():

@@ -86,19 +86,6 @@ def test_equal_hamming_distances_are_ties(bits: int) -> None:
     assert among_all(codes, shown).pairs.roc_auc == pytest.approx(expected, abs=1e-12)
 
 
-def test_copies_are_found_at_a_cosine_of_one() -> None:
-    originals = np.random.default_rng(0).standard_normal((50, 8)).astype(np.float32)
-    lengths = np.linspace(0.5, 3, 50, dtype=np.float32)[:, None]
-    both, asks = np.concatenate([originals, originals * lengths]), np.arange(100) < 50
-    found = retrieve(both, np.arange(100) % 50, asks, ~asks)
-    assert (found.recall(1) == 1).all()
-    assert (found.average_precision == 1).all()
-    assert (found.r_precision == 1).all()
-    assert (found.pairs.same == 1).all()
-    assert found.pairs.threshold(0.99) == (1, 1)
-    assert found.pairs.roc_auc == found.pairs.accepted(1e-2) == 1
-
-
 def test_features_that_tell_nothing_apart_find_nothing() -> None:
     found = among_all(np.ones((30, 4), np.float32), np.arange(30) // 2)
     assert (found.recall(10) == 0).all()

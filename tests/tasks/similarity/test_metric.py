@@ -74,7 +74,7 @@ def accumulated(features, batch):
     return accumulator
 
 
-@pytest.mark.parametrize(("n", "batch"), [(100, 100), (128, 16)])
+@pytest.mark.parametrize(("n", "batch"), [(64, 64), (64, 16)])
 def test_the_standard_error_is_the_spread_over_fresh_samples(n, batch):
     generator = torch.Generator().manual_seed(5)
     runs = [accumulated(drawn(generator, n), batch) for _ in range(150)]
