@@ -200,7 +200,8 @@ def shown_as_each(spec: BackboneSpec, variants: Sequence[Variant]) -> tuple[list
 
 def with_rule(spec: BackboneSpec, interpolation: InterpolationChoice) -> BackboneSpec:
     """A backbone with another rule for position embeddings, if it has any that the rule fits."""
-    if interpolation == "auto" or spec.is_floor or not OWN_POSITIONS.isdisjoint(spec.model_types):
+    convnet = spec.heads is None
+    if interpolation == "auto" or spec.is_floor or convnet or not OWN_POSITIONS.isdisjoint(spec.model_types):
         return spec
     return replace(spec, interpolation=interpolation)
 
