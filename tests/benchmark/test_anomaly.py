@@ -15,6 +15,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fakes.write_fake_defects(tmp_path_factory.mktemp("own") / "parts", names=("bolt", "nut"))
 
 
+@pytest.mark.slow
 def test_a_folder_is_scored_by_two_passes_and_comes_to_an_answer_in_a_few_commands(
     parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

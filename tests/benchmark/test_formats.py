@@ -110,6 +110,7 @@ def _blocks(records: pd.DataFrame, place: Path) -> list[object]:
     return [*variant_blocks(Board.of(records, items=place / "out" / "items"))]
 
 
+@pytest.mark.slow
 def test_a_backbone_on_images_that_torch_resizes_is_one_of_its_own(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

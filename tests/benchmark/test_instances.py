@@ -18,6 +18,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_a_folder_is_scored_by_one_pass_and_comes_to_an_answer_in_a_few_commands(
     shop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,6 +59,7 @@ def shuffled_listings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "scandir", Scanned)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shuffled_listings")
 def test_small_batches_threads_and_the_orders_of_backbones_and_listings(
     tmp_path: Path, whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch

@@ -52,6 +52,7 @@ def photos(folder: Path, scenes: int, frames: int) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_folder_of_bursts_is_said_to_be_one_wherever_its_score_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +96,7 @@ def in_two_splits(folder: Path) -> dict[str, str]:
     return copies
 
 
+@pytest.mark.slow
 def test_check_writes_the_pairs_that_a_run_has_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return layerboard.export("onnx", conv_net(), layer="1,3", to=file)
 
 
+@pytest.mark.slow
 def test_an_export_says_how_far_it_is_from_torch(exported: Files) -> None:
     assert list(exported.frame["output"]) == ["1.grid", "3.grid"]
     assert exported.frame["share"].between(0, BAR).all()
@@ -66,6 +67,7 @@ def test_an_export_says_how_far_it_is_from_torch(exported: Files) -> None:
     assert [*path.parent.iterdir()] == [path]
 
 
+@pytest.mark.slow
 def test_anybody_can_run_it(exported: Files) -> None:
     session = onnxruntime.InferenceSession(exported.paths[0], providers=["CPUExecutionProvider"])
     facts = session.get_modelmeta().custom_metadata_map
@@ -82,6 +84,7 @@ def test_anybody_can_run_it(exported: Files) -> None:
     assert not any(node.metadata_props for node in nodes)  # no lines of anybody's source
 
 
+@pytest.mark.slow
 def test_it_is_scored_as_the_backbone_is(exported: Files, data: Path, tmp_path: Path) -> None:
     name = f"onnx:{exported.paths[0]}"
     records = run(tmp_path, [name, conv_net()], "knn", "spair", data=data, layers="1,3")
@@ -99,7 +102,8 @@ def test_it_is_scored_as_the_backbone_is(exported: Files, data: Path, tmp_path: 
         run(tmp_path, [name], "knn", data=data, layers="4")
 
 
-@pytest.mark.parametrize("pooling", ["cls+mean", pytest.param("gem", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", ["cls+mean", "gem"])
 def test_a_file_of_vectors_has_those_of_torch_in_its_pooling(
     pooling: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ def packed_data(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return pack(data, tmp_path_factory.mktemp("pack"), *names, "coco-val2017", "partimagenet")
 
 
+@pytest.mark.slow
 def test_records_items_and_examples_are_equal_from_folder_and_from_pack(
     data: Path, packed_data: Path, tmp_path: Path
 ) -> None:

@@ -105,6 +105,7 @@ def by_name(gains: tuple[Gain, ...]) -> dict[str, Gain]:
     return {name: gain for gain in gains for name in gain.names}
 
 
+@pytest.mark.slow
 def test_a_block_that_is_best_only_behind_the_norm(board: Board) -> None:
     gain = by_name(feature_gains(board))["tap block-normed"]
     assert (gain.best.layer, gain.best.score) == (3, 100.0)

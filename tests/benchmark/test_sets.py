@@ -36,6 +36,7 @@ def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Fused:
     return Fused(place, records, tally)
 
 
+@pytest.mark.slow
 def test_every_task_takes_the_sets_of_what_is_scored(made: Fused) -> None:
     assert made.records.attrs["failures"] == []
     taps = made.sets[made.sets["backbone"] == "mini-fs"].groupby("task")["tap"].agg(set).to_dict()

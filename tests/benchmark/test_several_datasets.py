@@ -75,6 +75,7 @@ def test_several_named_datasets_of_classes_stand_in_one_suite(tmp_path: Path) ->
     assert "knn top-1, mean of 2 datasets †" in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pages")
 def test_vtab_has_means_by_group_and_published_numbers_beside(tmp_path: Path) -> None:
     data = tmp_path / "data"

@@ -131,6 +131,7 @@ def test_a_backbone_is_loaded_by_a_name_with_a_size() -> None:
         layerboard.load("mini-fs@128px", input_size=64)
 
 
+@pytest.mark.slow
 def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
     tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def test_groups_are_clusters_and_make_other_data(photos: Path, tmp_path: Path) -
     assert [len({*items.clusters}) for items in read_items(path).values()] == [COUNT // 3] * 2
 
 
+@pytest.mark.slow
 def test_labels_come_to_an_answer_in_three_commands(
     photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,6 +44,7 @@ def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Transformed:
     return Transformed(place, records, tally)
 
 
+@pytest.mark.slow
 def test_every_task_takes_what_makes_sense(made: Transformed) -> None:
     assert made.records.attrs["failures"] == []
     found = made.records.groupby("transform")["task"].agg(set).to_dict()

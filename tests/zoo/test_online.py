@@ -87,14 +87,14 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", files)
         monkeypatch.setattr(datasets.config, "HF_ENDPOINT", address)
         monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr("layerboard.zoo.online.SILENCE", 1.0)
+        monkeypatch.setattr("layerboard.zoo.online.SILENCE", 0.3)
         yield
         end.set()
 
 
 @pytest.mark.usefixtures("silent")
 def test_a_silent_hub_ends_in_one_sentence(tmp_path: Path) -> None:
-    start, silence = time.monotonic(), "127.0.0.1 is silent for 1 seconds"
+    start, silence = time.monotonic(), "127.0.0.1 is silent for 0.3 seconds"
     with pytest.raises(InputError, match=f"^cannot load dataset hf:no/such: {silence}; check the id"):
         read_hub_dataset("hf:no/such")
     with pytest.raises(InputError, match=f"^cannot fetch dataset hf:{CIFAR}: {silence}; check the id"):

@@ -1,8 +1,7 @@
 """Every entry of the registry is as it was, and every kind of network gives the stored numbers.
 
 Of Hub entries one of each kind is run, from a reduced checkpoint in its real format and layout with seeded
-random weights; the floors are run as they are. Of backbones that this package supplies, feature fingerprints
-are compared.
+random weights; those that this package supplies are run as they are.
 ``python -m tests.zoo.test_regression`` writes the file again: read the difference before committing it.
 """
 
@@ -43,7 +42,7 @@ def digest(spec: BackboneSpec) -> str:
 
 
 def kind(spec: BackboneSpec) -> object:
-    """Entries of one kind differ in sizes and weights; a floor has a kind of its own."""
+    """Entries of one kind differ in sizes and weights; what the package supplies has a kind of its own."""
     if spec.origin.supply:
         return spec.name
     with quiet():
@@ -60,8 +59,7 @@ def run_entries() -> list[BackboneSpec]:
     """The first entry of each kind."""
     firsts: dict[object, BackboneSpec] = {}
     for spec in all_specs():
-        if spec.is_floor or not spec.origin.supply:
-            firsts.setdefault(kind(spec), spec)
+        firsts.setdefault(kind(spec), spec)
     return [*firsts.values()]
 
 

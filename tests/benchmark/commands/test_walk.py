@@ -13,6 +13,7 @@ from tests import fakes
 DOCS = Path(__file__).parents[3] / "docs" / "how-to"
 
 
+@pytest.mark.slow
 def test_the_walk_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,7 @@ from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content, small, usual, usual_page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -233,6 +233,7 @@ def test_every_rule_of_the_style_is_of_the_section() -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_an_example_opens_by_keyboard_on_a_phone_without_a_script(tmp_path: Path, browser, watch) -> None:
     keep_knn(tmp_path, "mini-dino", [50.0, 90.0, 40.0], [[False, True], [True, True], [False, True]])
     (found,) = example_sections(Board.of(read(tmp_path)), tmp_path)

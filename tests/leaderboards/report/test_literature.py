@@ -84,6 +84,7 @@ def shown(tab):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_one_search_says_which_layer_of_dino_is_best_for_keypoints_and_who_says_so(tab):
     first = shown(tab)[0]
     assert first[0] == "dino-b16"
@@ -94,6 +95,7 @@ def test_one_search_says_which_layer_of_dino_is_best_for_keypoints_and_who_says_
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_all_words_of_a_search_must_be_there_and_the_address_keeps_them(tab):
     tab.fill("#find", "walmer  PE-core davis")
     assert shown(tab) == []
@@ -105,6 +107,7 @@ def test_all_words_of_a_search_must_be_there_and_the_address_keeps_them(tab):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_columns_are_sorted_and_what_has_no_rank_is_last(tab):
     tab.click("th:has-text('score') button")
     scores = [float(row[2].split()[0]) for row in shown(tab)]

@@ -10,7 +10,7 @@ import layerboard
 from layerboard.benchmark.commands.result import page_files
 from tests import fakes
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

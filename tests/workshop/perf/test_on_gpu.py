@@ -16,6 +16,7 @@ def python(code: str) -> tuple[str, ...]:
     return sys.executable, "-c", code
 
 
+@pytest.mark.slow
 def test_each_step_is_run_and_its_end_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = {
         "fine": (60, (python("print(1)"), python("print(2)"))),

@@ -194,6 +194,7 @@ def test_the_dtype_of_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
         assert find_dtype("auto", cpu) is dtype
 
 
+@pytest.mark.slow
 def test_the_command_makes_a_backbone_that_the_suite_takes(
     capsys: Capture, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +224,7 @@ def test_the_command_makes_a_backbone_that_the_suite_takes(
     assert backbone.revision.startswith("sha256:")
 
 
+@pytest.mark.slow
 def test_a_second_call_trains_nothing(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the dtype that ``auto`` became, which card and command tell."""
     monkeypatch.setattr(pretraining, "multiplies_bfloat16", lambda _: True)

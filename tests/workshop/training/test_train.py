@@ -6,11 +6,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from layerboard.zoo.errors import InputError
 from tests.workshop.training.toys import SIDE, Notes, shapes, toy, toy_method
+from workshop.training.augment import TrainingView, augment
+from workshop.training.data import seeded
+from workshop.training.network import cosines, tokens
 from workshop.training.objective import Objective, Optimisation, cosine_schedule, make_optimiser
 from workshop.training.probe import make_probe
 from workshop.training.train import HistoryRow, Schedule, TrainingCheckpoint, train, warning
@@ -74,6 +78,7 @@ LEAST_FALL = {"clip": 0.5, "dino": 0.08, "moco": 0.1, "mae": 0.12, "beit": 0.1, 
 SLOW = [pytest.param(*each, marks=pytest.mark.slow) for each in LEAST_FALL.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("fs", 0.5), *SLOW])
 def test_the_loss_falls(name: str, least: float) -> None:
     history, _, _ = trained(name)
@@ -93,6 +98,39 @@ def test_the_loss_falls(name: str, least: float) -> None:
 def test_features_get_better_than_untrained_ones(name: str, probe: str) -> None:
     _, before, after = trained(name)
     assert after[probe] > before[probe] + 0.05
+
+
+_ALONE: dict[str, tuple[int, int, float, dict[str, Any]]] = {
+    "dino": (300, 48, 1e-3, {"momentum": 0.98}),
+    "moco": (120, 24, 3e-3, {"momentum": 0.95}),
+    "mae": (300, 24, 3e-3, {}),
+    "beit": (150, 48, 3e-3, {}),
+}
+"""Steps, images of a batch, learning rate and changes of the recipe, where images alone teach."""
+
+
+def found_again(objective: Objective) -> float:
+    """Share of unseen pictures whose class token is nearest to that of another view of the same picture."""
+    objective.eval()
+    view = TrainingView(side=SIDE, scale=(0.6, 1.0), jitter=1.0, brightness=0.3, contrast=0.3, hue=0.05)
+    pixels = shapes(360, seed=2).take(np.arange(360)).images
+    one, other = (objective.normalised(augment(pixels, view, seeded("views", i))) for i in (0, 1))
+    with torch.no_grad():
+        first, second = (tokens(objective.backbone, images)[:, 0] for images in (one, other))
+    objective.train()
+    near = cosines(first - first.mean(0), second - second.mean(0)).argmax(1)
+    return float((near == torch.arange(len(near))).float().mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", _ALONE)
+def test_without_labels_pictures_know_themselves_better_than_untrained(name: str, tmp_path: Path) -> None:
+    steps, batch, rate, changes = _ALONE[name]
+    objective = quick(name, rate, **changes)
+    before = found_again(objective)
+    schedule = Schedule(steps=steps, batch_size=batch, log_every=steps)
+    train(objective, DATA, schedule, TrainingCheckpoint(tmp_path / "checkpoint.pt", name), Notes())
+    assert found_again(objective) > before + 0.03
 
 
 def run(

@@ -52,6 +52,7 @@ def test_shapes_of_every_layer_at_an_odd_size(name: str, kept: Loader) -> None:
     assert tuple(seen) == spec.layers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["beit-b16", "resnet50"])
 def test_compiled_blocks_give_the_same_features(
     name: str, small: Callable[[str], Reduced], loader: Loader, monkeypatch: pytest.MonkeyPatch

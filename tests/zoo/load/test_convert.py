@@ -17,7 +17,7 @@ from tests.zoo.conftest import Loader
 from tests.zoo.published import LAYOUTS, publish
 from tests.zoo.reduced import Published, Reduced, normalised, pixels
 
-FULL = ("timm", "beit", "clip")
+FULL = ("timm", "dino", "moco-b16", "mae", "beit", "clip")
 ENTRIES = ("clip-b16", "dino-s16", "mae-b16", "beit-b16", "resnet50", "dino-s8-300ep", "ibot-b16")
 """In repositories of the Hub under the names of transformers 4, and in files that are like a layout's."""
 

@@ -116,6 +116,15 @@ def test_transformers(
     backbone.visit(pixels(1, 3 * 14, 5 * 14), lambda _: None)
 
 
+@pytest.mark.parametrize("name", ["ConvNextModel", "ConvNextV2Model"])
+def test_convolutional(name: str, tmp_path: Path, loader: Loader) -> None:
+    save(tmp_path, name)
+    spec = infer(str(tmp_path), None, None)
+    assert spec.stages == (Stage(1, 16, 4), Stage(2, 32, 8))
+    assert (spec.heads, spec.has_cls, spec.prefix_tokens, spec.input_size) == (None, False, 0, 224)
+    loader(spec).visit(pixels(1, 24, 40), lambda _: None)
+
+
 @pytest.mark.parametrize("name", ["dino-s16", "clip-b16", "mae-b16", "beit-b16", "resnet50"])
 def test_known_families_give_the_entry(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
     entry = small(name).spec

@@ -161,7 +161,7 @@ def first_layer(spec: BackboneSpec, images: Tensor, loader: Loader) -> Tensor:
     [
         *("beit-b16", "data2vec-b16", "swin-t", "swinv2-t", "dinov3-s16", "capi-l14-in1k", "c-radio-v3-h16"),
         *("vjepa2-l16", "mae-b16", "sam-b16", "hiera-t", "tipsv2-b14", "pe-core-b16", "aimv2-l14"),
-        *("metaclip2-h14", "ijepa-h14", "dinov2-s14", "siglip-b16", "deit-b16-distilled"),
+        *("metaclip2-h14", "ijepa-h14", "dinov2-s14", "siglip-b16", "deit-b16-distilled", "resnet50"),
     ],
 )
 def test_no_record_names_a_rule_that_changes_nothing(

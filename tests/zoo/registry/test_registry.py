@@ -11,13 +11,53 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.registry.find import all_specs, find
-from layerboard.zoo.spec import FAMILIES, FLOORS
+from layerboard.zoo.spec import FAMILIES, FLOORS, Layer
 from layerboard.zoo.spec.weights import NO_FILE
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted
 
 FIRST = ", ".join(spec.name for spec in all_specs()[:5])
 FROM_FILES = [spec for spec in all_specs() if not spec.origin.supply]
+
+
+PAPER = {
+    "fs-s32": (12, 384, 6, 32),
+    "fs-s16": (12, 384, 6, 16),
+    "fs-b32": (12, 768, 12, 32),
+    "fs-b16": (12, 768, 12, 16),
+    "fs-b8": (12, 768, 12, 8),
+    "fs-l16": (24, 1024, 16, 16),
+    "clip-b32": (12, 768, 12, 32),
+    "clip-b16": (12, 768, 12, 16),
+    "clip-l14": (24, 1024, 16, 14),
+    "dino-s16": (12, 384, 6, 16),
+    "dino-s8": (12, 384, 6, 8),
+    "dino-b16": (12, 768, 12, 16),
+    "dino-b8": (12, 768, 12, 8),
+    "dino-s8-300ep": (12, 384, 6, 8),
+    "moco-s16": (12, 384, 12, 16),
+    "moco-b16": (12, 768, 12, 16),
+    "mae-b16": (12, 768, 12, 16),
+    "mae-l16": (24, 1024, 16, 16),
+    "mae-h14": (32, 1280, 16, 14),
+    "beit-b16": (12, 768, 12, 16),
+    "beit-l16": (24, 1024, 16, 16),
+}
+"""Blocks, width, heads and patch of the paper's backbones."""
+
+
+def test_sizes_are_those_of_the_paper() -> None:
+    specs = {name: find([name])[0] for name in PAPER}
+    assert {
+        name: (spec.depth, spec.width, spec.heads, spec.patch_size) for name, spec in specs.items()
+    } == PAPER
+
+
+def test_resnets() -> None:
+    for name, blocks in (("resnet50", 16), ("resnet101", 33), ("resnet152", 50)):
+        (spec,) = find([name])
+        assert (spec.depth, spec.width, spec.patch_size, spec.stem_width) == (blocks, 2048, 32, 64)
+        assert spec.layers[-1] == Layer(blocks)
 
 
 def test_every_entry_is_complete() -> None:
@@ -37,6 +77,15 @@ def test_pinned_revisions_are_commits() -> None:
     pinned = [spec.revision for spec in all_specs() if spec.revision]
     assert len(pinned) == len(set(pinned)) > 10
     assert all(len(revision) == 40 and int(revision, 16) for revision in pinned)
+
+
+def test_entries_that_tables_of_published_numbers_name_exist() -> None:
+    sizes = {"s14": 384, "b14": 768, "l14": 1024, "g14": 1536}
+    for size, width in sizes.items():
+        plain, registers = find([f"dinov2-{size}"])[0], find([f"dinov2-{size}-reg"])[0]
+        assert (plain.width, registers.width) == (width, width)
+        assert (plain.prefix_tokens, registers.prefix_tokens) == (1, 5)
+    assert find(["dino-resnet50"])[0].heads is None
 
 
 @pytest.mark.parametrize("family", dict.fromkeys(spec.family for spec in FROM_FILES))
@@ -117,6 +166,7 @@ print({"transformers", "torch._dynamo", "scipy"} & {*sys.modules})
 """
 
 
+@pytest.mark.slow
 def test_listing_and_identifying_import_nothing_heavy(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", IMPORTS], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -447,9 +447,11 @@ def test_the_fingerprint_is_of_weights_settings_code_and_places() -> None:
     changed = Vit()
     with torch.no_grad():
         changed.norm.bias[0] += 1e-3
-    others = [given(changed), given(Other()), given(Vit(), blocks="blocks.1"), given(Vit(5))]
+    eps = Vit()
+    eps.norm.eps = 1e-3
+    others = [given(changed), given(eps), given(Other()), given(Vit(), blocks="blocks.1"), given(Vit(5))]
     assert len({one.revision for one in same}) == 1
-    assert len({one.revision for one in [*same, *others]}) == 5
+    assert len({one.revision for one in [*same, *others]}) == 6
     assert print_of(same[0]) != print_of(same[0], "float16")
     assert print_of(same[0]) != print_of(given(Vit(), mean=(0, 0, 0)))
 
