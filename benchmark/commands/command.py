@@ -4,14 +4,14 @@ import json
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import FrameType, GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, get_args
 
 import typer
 
@@ -25,7 +25,7 @@ from layerboard.benchmark.forms.option import (
     docstring,
     filled_form,
 )
-from layerboard.zoo.errors import InputError, printable, require_known
+from layerboard.zoo.errors import InputError, few_of, printable, require_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,6 +214,34 @@ def drawn(
         yield from charts_of_pages(board) if backbones is None else ()
 
     return draw
+
+
+def require_run(
+    what: Literal["backbone", "task"], names: Iterable[str], measured: Collection[str], output: Path
+) -> None:
+    """Raise InputError for the first name of which an output folder has no record.
+
+    Its sentence tells a name that can be run, and how, from one that there is not.
+    """
+    for name in names:
+        if name not in measured and _can_run(what, name):
+            raise InputError(
+                f"{what} {name} was not run here; `layerboard run --{what}s {name} -o {output}`, with the "
+                f"other options of that run, adds it to {few_of([*measured])}"
+            )
+    require_known(what, names, measured)
+
+
+def _can_run(what: Literal["backbone", "task"], name: str) -> bool:
+    """Whether it is the name of a task, or of a backbone of the registry or a variant of it."""
+    if what == "task":
+        from layerboard.tasks.framework.registry import TASKS
+
+        return any(task.name == name for task in TASKS)
+    from layerboard.zoo.registry.find import all_specs
+    from layerboard.zoo.spec import Variant
+
+    return any(spec.name == Variant.of(name).entry for spec in all_specs())
 
 
 def records_of(output: Path, *, empty: bool = False, missing: bool = False) -> "pd.DataFrame":

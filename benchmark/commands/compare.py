@@ -3,7 +3,15 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from layerboard.benchmark.commands.command import command, drawn, records_of, rows_of, say, say_json
+from layerboard.benchmark.commands.command import (
+    command,
+    drawn,
+    records_of,
+    require_run,
+    rows_of,
+    say,
+    say_json,
+)
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words, of_form
@@ -72,6 +80,8 @@ def compare(request: CompareRequest) -> Comparison:
     from layerboard.leaderboards.findings.paired import conclusion, match_backbones, match_frame, match_table
 
     board = Board.of(records_of(request.output), items=request.output / "items")
+    require_run("backbone", (request.first, request.second), [*board.labels], request.output)
+    require_run("task", request.tasks, sorted(set(board.records["task"])), request.output)
     rows = board.records[board.records["task"].isin(request.tasks or board.records["task"])]
     matched = match_backbones(board, (request.first, request.second), request.layers, request.tasks)
     sentence = conclusion(matched)

@@ -11,7 +11,15 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from layerboard.benchmark.commands.command import command, drawn, records_of, rows_of, say, say_json
+from layerboard.benchmark.commands.command import (
+    command,
+    drawn,
+    records_of,
+    require_run,
+    rows_of,
+    say,
+    say_json,
+)
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
@@ -64,6 +72,9 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
     details: Plain[bool] = Option(
         False, "Also print the reason for each task, the Pareto fronts, all notes, and the lines of Python."
     )
+    markdown: Plain[bool] = Option(
+        False, "Print the first recommendation alone, as six lines of Markdown for a ticket.", only="command"
+    )
     literature: Plain[bool] = Option(
         False, "Answer from published numbers, with their sources: without a run, times and intervals."
     )
@@ -83,6 +94,11 @@ def recommend_command(request: RecommendRequest) -> None:
 
     Example: `layerboard recommend --tasks knn spair --max-loss 1 --max-ms 10 --licence commercial`
     """
+    others = ("json", "details", "literature")
+    if request.markdown and (beside := [name for name in others if getattr(request, name)]):
+        raise InputError(
+            f"--markdown takes no --{beside[0]}: it prints six lines of the first recommendation"
+        )
     if request.literature:
         answer = from_literature(request)
         if request.json:
@@ -94,6 +110,9 @@ def recommend_command(request: RecommendRequest) -> None:
     if request.json:
         content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
         say_json({**content, "device": advice.device, "notes": advice.caveats, "python": advice.code})
+        return
+    if request.markdown:
+        say(ticket(advice, request.max_loss))
         return
     several = len(advice.answers) > 1
     say(advice.text())
@@ -190,8 +209,11 @@ def recommended(request: RecommendRequest, *, short: bool = False) -> Advice:
         raise InputError(f"--max-loss takes a number of at least 0; found {request.max_loss:g}")
     board = Board.of(records_of(request.output), items=request.output / "items")
     names = {backbone.name for backbone in board.backbones}
+    exact = [name for name in request.backbones if not {*"*?["} & {*name}]
+    require_run("backbone", exact, sorted(names), request.output)
     names = {*fitting(names, request.backbones)} if request.backbones else names
     own = board.only(board.records[board.records["backbone"].isin(names)])
+    require_run("task", request.tasks, sorted(set(board.records["task"])), request.output)
     columns = _columns(board, names, request.tasks)
     device = find_measured_device(own.costs.records, request.device) or ""
     compressed = None if request.max_bytes is None else board.compressed
@@ -263,6 +285,43 @@ def _advice(
     )
 
 
+def ticket(advice: Advice, max_loss: float) -> str:
+    """The first recommendation in six lines of Markdown.
+
+    They say what to take, its score in each task, what it may lose, what it costs, what else may be as good
+    or, of several tasks, which of them can rank, and the line of Python that loads it.
+    """
+    from layerboard.leaderboards.answer.choice import explain, price
+    from layerboard.leaderboards.answer.phrases import lead, scored_text
+    from layerboard.leaderboards.blocks.display import place_text
+    from layerboard.leaderboards.writers.markdown import code_span, plain
+    from layerboard.zoo.errors import counted
+
+    choice, answers = advice.choices[0], advice.answers
+    places = [place_text(layer, choice.deepest.depth, pooling) for layer, pooling in choice.places]
+    scores = [
+        f"{column.heading} {scored_text(each)} ({counted(each.n, each.unit)})"
+        for column, each in choice.candidates.items()
+    ]
+    beside = lead(answers[0])
+    if len(answers) > 1:
+        blind = [answer.column.heading for answer in answers if answer.baselines]
+        beside = (
+            f"a baseline does as well in {', '.join(blind)}: these cannot rank" if blind else "all can rank"
+        )
+    calls = [line.split("  #")[0].partition(" = ")[2] for line in advice.code[0].splitlines()]
+    code = "; ".join(line for line in calls if line.startswith("layerboard.load("))
+    facts = {
+        "Score": "; ".join(scores),
+        "Reason": explain(choice, answers, max_loss, short=True),
+        "Cost": price(choice) or "not measured",
+        "Tests" if len(answers) > 1 else "Against others": beside,
+    }
+    first = f"**Take {plain(choice.backbone)}, layer {plain(' and '.join(places))}**"
+    lines = [first, *(f"- {name}: {plain(text)}" for name, text in facts.items())]
+    return "\n".join([*lines, f"- Python: {code_span(code)}"])
+
+
 def _limited(answers: "Sequence[Answer]", request: RecommendRequest) -> "tuple[list[Answer], list[str]]":
     """The answers with the candidates within the limits, and what each limit leaves out.
 
@@ -329,7 +388,7 @@ def _cost_notes(board: "Board", device: str, command: str) -> Iterator[str]:
 def _columns(board: "Board", names: Collection[str], tasks: Sequence[str]) -> "tuple[Column, ...]":
     """The columns of a board that have rows of some backbones, of some tasks or of all."""
     columns = [column for column in board.columns if column.rows["backbone"].isin(names).any()]
-    require_known("task", tasks, [*dict.fromkeys(column.task for column in columns)])
+    require_known("ranking task", tasks, [*dict.fromkeys(column.task for column in columns)])
     if not columns:
         raise InputError(
             "no backbone has a score in a ranking task; `layerboard run` measures some, with --copies also "

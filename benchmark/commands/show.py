@@ -10,6 +10,7 @@ from layerboard.benchmark.commands.command import (
     command,
     drawn,
     records_of,
+    require_run,
     rows_of,
     say,
     say_json,
@@ -18,7 +19,7 @@ from layerboard.benchmark.commands.result import Result, screen
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
-from layerboard.zoo.errors import InputError, require_known
+from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
     from layerboard.benchmark.api import RunSummary
@@ -190,7 +191,7 @@ def _finished(request: ShowRequest) -> dict[str, Result]:
     """The best of each task by suite, of what has its scores."""
     records = records_of(request.output)
     boards = boards_of(records, request.output, request.suite)
-    require_known("task", request.tasks, sorted(set(records["task"])))
+    require_run("task", request.tasks, sorted(set(records["task"])), request.output)
     answered = {board.suite: answers_to(board, request.tasks) for board in boards}
     reasons = [note for each in answered.values() for note in each.notes]
     if request.failures:

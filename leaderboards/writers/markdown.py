@@ -85,7 +85,7 @@ def _piece(piece: Piece) -> str:
         return _spaced(piece)
     text = plain(piece.text)
     link = f"[{text}]({quote(piece.target, safe=_ADDRESS)})"
-    return {"strong": f"**{text}**", "code": _code(piece.text), "link": link, "break": "\n"}[piece.kind]
+    return {"strong": f"**{text}**", "code": code_span(piece.text), "link": link, "break": "\n"}[piece.kind]
 
 
 def _spaced(text: str) -> str:
@@ -96,7 +96,7 @@ def _spaced(text: str) -> str:
     return f"{' ' if text[0].isspace() else ''}{inner}{' ' if text[-1].isspace() else ''}"
 
 
-def _code(text: str) -> str:
+def code_span(text: str) -> str:
     """A code span, whose fence is longer than any run of backticks in it."""
     text = " ".join(text.split())
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))

@@ -122,6 +122,25 @@ def test_times_that_other_work_disturbed_are_flagged(capsys: Capture, out: Path,
     assert "`layerboard run --tasks cost --again --backbones mini-fs`" in found.out
 
 
+@pytest.mark.parametrize("tasks", [("knn",), ("knn", "spair")])
+def test_a_ticket_is_six_lines_of_the_first_recommendation(
+    capsys: Capture, out: Path, tasks: tuple[str, ...]
+) -> None:
+    first, *facts, code = command(
+        capsys, "recommend", "-o", out, "--tasks", *tasks, "--markdown"
+    ).out.splitlines()
+    choice = recommended(RecommendRequest(tasks, output=out)).choices[0]
+    places = " and ".join(f"{layer}/12 {pooling}" for layer, pooling in choice.places)
+    assert first == f"**Take {choice.backbone}, layer {places}**"
+    names = [line.partition(":")[0].removeprefix("- ") for line in facts]
+    assert names == ["Score", "Reason", "Cost", "Tests" if len(tasks) > 1 else "Against others"]
+    assert all(f" {each.value:.1f} " in facts[0] for each in choice.candidates.values())
+    assert f"{choice.costs['ms']:.2f} ms an image" in facts[2]
+    assert code.count(f'layerboard.load("{choice.backbone}", layer=') == len(choice.places)
+    error = command(capsys, "recommend", "-o", out, "--markdown", "--details").error
+    assert "--markdown takes no --details" in error
+
+
 def test_tasks_may_be_named_as_elsewhere(capsys: Capture, out: Path) -> None:
     assert (
         said(capsys, out, "--tasks", "knn")
@@ -328,7 +347,8 @@ def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, 
     ("arguments", "words"),
     [
         (("--task", "knm"), "there is no task 'knm'; did you mean 'knn'?"),
-        (("-b", "mini-dino"), "there is no backbone 'mini-dino'"),
+        (("-b", "mini-dino"), "backbone mini-dino was not run here"),
+        (("-b", "mini-dnio"), "there is no backbone 'mini-dnio'"),
         (("--task", "knn", "--max-ms", "0.1"), "--max-ms 0.1 leaves out all 2 layers"),
         (("--max-loss", "-1"), "--max-loss takes a number of at least 0; found -1"),
         (("--max-ms", "0"), "--max-ms takes a number above 0; found 0"),

@@ -139,7 +139,7 @@ def test_a_folder_says_that_its_run_goes_on(of_knn: Path, tmp_path: Path) -> Non
         found = layerboard.best(output=of_knn, tasks="knn")
         assert found.notes[0].endswith("all backbones: 3 of 8 images.")
         assert len(found.frame)
-        with pytest.raises(InputError, match=r"goes on; .* So far: there is no task 'cost'"):
+        with pytest.raises(InputError, match=r"goes on; .* So far: task cost was not run here"):
             layerboard.best(output=of_knn, tasks="cost")
     with logged(Silent(), tmp_path / "new") as log:
         log.note("a run of 3 backbones")

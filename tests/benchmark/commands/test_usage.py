@@ -128,7 +128,16 @@ REFUSED = (
     ("features -b mini-fss --data {data}", "did you mean mini-fs"),
     ("features --fuse all", "features has no option '--fuse'; `run` has it"),
     ("features --transform all", "features has no option '--transform'; `run` has it"),
-    ("compare mini-fs mini-dino -o {out}", "there is no backbone 'mini-dino'; did you mean"),
+    (
+        "compare mini-fs mini-dino -o {out}",
+        "backbone mini-dino was not run here; `layerboard run --backbones mini-dino",
+    ),
+    (
+        "compare mini-fs mini-resnet -t anomaly -o {out}",
+        "task anomaly was not run here; `layerboard run --tasks anomaly",
+    ),
+    ("recommend -t anomaly -o {out}", "with the other options of that run, adds it to "),
+    ("show -t anomaly -o {out}", "task anomaly was not run here"),
     ("compare mini-fs mini-resnet --layers worst -o {out}", "--layers takes best or same; found 'worst'"),
     ("compare mini-fs '' -o {out}", "SECOND takes a word; found ''"),
     ("merge nowhere there -o x", "an output folder at nowhere, which does not exist"),
