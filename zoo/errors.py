@@ -9,6 +9,7 @@ from reprlib import Repr
 
 from layerboard.zoo.words import WORDS
 
+LISTED = ("backbone", "task", "dataset", "suite", "protocol")  # what `layerboard list` lists
 FEW = 40  # names that a sentence lists; of more, only the first ones
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _ALIKE = {"option": 0.7}  # least similarity of a name with a slip, more where words mean other things
@@ -52,7 +53,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     names = list(known)
     close = likely(what, name, names)
     hint = f"did you mean {either(map(repr, close))}?" if close else f"there are {few_of(names)}"
-    if len(close) > 1:
+    if len(close) > 1 and what in LISTED:
         hint += f" `layerboard list {what}s` tells what each is"
     return InputError(f"there is no {what} {shortened(name)}; {hint}")
 

@@ -6,7 +6,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from layerboard.benchmark.commands.command import drawn, records_of
+from layerboard.benchmark.commands.command import drawn, records_of, require_run
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, called_with
 from layerboard.zoo.errors import InputError, ensure, require_known, shortened
@@ -164,6 +164,7 @@ def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
     pairs = records[(records["task"] == COMPARISON_TASK) & records["value"].notna()]
     known = sorted({*pairs["backbone"], *pairs["other"]})
     ensure(known, f"no run of the task {COMPARISON_TASK} is in {output}; run it with --tasks cka")
+    require_run("backbone", (first, second), sorted(set(records["backbone"])), output)
     require_known("compared backbone", (first, second), known)
     compared = between(pairs, first, second)
     ensure(not compared.empty, f"{first} and {second} were not compared with each other; run them together")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import signal
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -25,7 +26,7 @@ from layerboard.benchmark.forms.option import (
     docstring,
     filled_form,
 )
-from layerboard.zoo.errors import InputError, few_of, printable, require_known
+from layerboard.zoo.errors import InputError, few_of, fitting, printable, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.charts.chart import Chart
     from layerboard.leaderboards.published.literature import Published
 
+Runnable = Literal["backbone", "task", "suite"]
 WIDEST_CHOICES = 12  # in characters; longer lists of choices are in the help, which has more room
 
 
@@ -179,7 +181,7 @@ def boards_of(
     if problem := page_problem(suites):
         raise InputError(f"{problem}; take the results of one of them out of {output}")
     chosen = suites if suite is None else [suite]
-    require_known("suite", chosen, suites)
+    require_run("suite", chosen, suites, output)
     items, arrays, records = output / "items", output / "arrays", with_seen(records)
     specs = known_specs()
     boards = (Board.of(records, each, items=items, arrays=arrays, published=published) for each in chosen)
@@ -216,32 +218,37 @@ def drawn(
     return draw
 
 
-def require_run(
-    what: Literal["backbone", "task"], names: Iterable[str], measured: Collection[str], output: Path
-) -> None:
+def require_run(what: Runnable, names: Iterable[str], measured: Collection[str], output: Path) -> None:
     """Raise InputError for the first name of which an output folder has no record.
 
     Its sentence tells a name that can be run, and how, from one that there is not.
     """
-    for name in names:
-        if name not in measured and _can_run(what, name):
-            raise InputError(
-                f"{what} {name} was not run here; `layerboard run --{what}s {name} -o {output}`, with the "
-                f"other options of that run, adds it to {few_of([*measured])}"
-            )
-    require_known(what, names, measured)
-
-
-def _can_run(what: Literal["backbone", "task"], name: str) -> bool:
-    """Whether it is the name of a task, or of a backbone of the registry or a variant of it."""
-    if what == "task":
-        from layerboard.tasks.framework.registry import TASKS
-
-        return any(task.name == name for task in TASKS)
+    lacking = [name for name in names if name not in measured]
+    if not lacking:
+        return
+    from layerboard.benchmark.plan.suites import SUITES
+    from layerboard.tasks.framework.registry import TASKS
     from layerboard.zoo.registry.find import all_specs
     from layerboard.zoo.spec import Variant
 
-    return any(spec.name == Variant.of(name).entry for spec in all_specs())
+    flags: dict[Runnable, str] = {"backbone": "--backbones", "task": "--tasks", "suite": "--suite"}
+    entries: Sequence[Any] = {"backbone": all_specs(), "task": TASKS, "suite": SUITES}[what]
+    for name in lacking:
+        entry = Variant.of(name).entry if what == "backbone" else name
+        if any(each.name == entry for each in entries):
+            words = shlex.join(["layerboard", "run", flags[what], name, "-o", str(output)])
+            raise InputError(
+                f"{what} {name} was not run here; `{words}`, with the other options of that run, adds it to "
+                f"{few_of([*measured])}"
+            )
+    raise unknown(what, lacking[0], measured)
+
+
+def run_backbones(patterns: Sequence[str], measured: Collection[str], output: Path) -> set[str]:
+    """The backbones of an output folder that fit names or patterns; raises InputError for one without any."""
+    exact = (pattern for pattern in patterns if not {*"*?["} & {*pattern})
+    require_run("backbone", [*exact], sorted(measured), output)
+    return fitting(measured, patterns)
 
 
 def records_of(output: Path, *, empty: bool = False, missing: bool = False) -> "pd.DataFrame":

@@ -7,14 +7,21 @@ from dataclasses import KW_ONLY
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
-from layerboard.benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
+from layerboard.benchmark.commands.command import (
+    boards_of,
+    command,
+    ended_by_signals,
+    records_of,
+    run_backbones,
+    say,
+)
 from layerboard.benchmark.commands.load import LoadRequest, whole_backbone
 from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, Plain, Words, of_form
 from layerboard.benchmark.forms.request import Cache, ResultsOptions, cache_option
 from layerboard.leaderboards.records.files import safe_name
-from layerboard.zoo.errors import InputError, ensure, fitting, printable
+from layerboard.zoo.errors import InputError, ensure, printable
 from layerboard.zoo.spec import VectorPooling
 
 if TYPE_CHECKING:
@@ -196,7 +203,7 @@ def export(request: ExportRequest) -> Files:
         raise InputError(f"export {request.form} takes {'no backbone' if make else 'a backbone'} behind it")
     if make is None:
         return _network(request)
-    records = chosen(records_of(request.output), request.backbones)
+    records = chosen(records_of(request.output), request)
     folder = request.to or request.output / "export"
     files = dict(make(records, request))
     ensure(files, "nothing to export: no backbone has a score in a ranking task")
@@ -239,12 +246,12 @@ def _network(request: ExportRequest) -> Files:
     return Files(title=f"{spec.name} as ONNX", frame=frame, notes=tuple(notes), paths=(path,))
 
 
-def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
+def chosen(records: "pd.DataFrame", request: ExportRequest) -> "pd.DataFrame":
     """The records of the named backbones and of the random floor; all of them without a pattern."""
     from layerboard.leaderboards.board.frames import is_floor
 
-    if not patterns:
+    if not request.backbones:
         return records
-    wanted = fitting({str(name) for name in records["backbone"]}, patterns)
+    wanted = run_backbones(request.backbones, {*records["backbone"]}, request.output)
     pairs = (records["other"] == "") | records["other"].isin(wanted)
     return records[(records["backbone"].isin(wanted) | is_floor(records)) & pairs].reset_index(drop=True)

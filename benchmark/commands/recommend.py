@@ -17,6 +17,7 @@ from layerboard.benchmark.commands.command import (
     records_of,
     require_run,
     rows_of,
+    run_backbones,
     say,
     say_json,
 )
@@ -25,7 +26,7 @@ from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 from layerboard.leaderboards.blocks.display import MAX_LOSS
-from layerboard.zoo.errors import InputError, fitting, require_known, some
+from layerboard.zoo.errors import InputError, counted, fitting, require_known, some
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import as_path, read_local_names
 from layerboard.zoo.spec import Variant
@@ -96,9 +97,7 @@ def recommend_command(request: RecommendRequest) -> None:
     """
     others = ("json", "details", "literature")
     if request.markdown and (beside := [name for name in others if getattr(request, name)]):
-        raise InputError(
-            f"--markdown takes no --{beside[0]}: it prints six lines of the first recommendation"
-        )
+        raise InputError(f"--markdown takes no --{beside[0]}: it prints six lines alone")
     if request.literature:
         answer = from_literature(request)
         if request.json:
@@ -208,10 +207,7 @@ def recommended(request: RecommendRequest, *, short: bool = False) -> Advice:
     if request.max_loss < 0:
         raise InputError(f"--max-loss takes a number of at least 0; found {request.max_loss:g}")
     board = Board.of(records_of(request.output), items=request.output / "items")
-    names = {backbone.name for backbone in board.backbones}
-    exact = [name for name in request.backbones if not {*"*?["} & {*name}]
-    require_run("backbone", exact, sorted(names), request.output)
-    names = {*fitting(names, request.backbones)} if request.backbones else names
+    names = run_backbones(request.backbones or "*", {*board.labels}, request.output)
     own = board.only(board.records[board.records["backbone"].isin(names)])
     require_run("task", request.tasks, sorted(set(board.records["task"])), request.output)
     columns = _columns(board, names, request.tasks)
@@ -288,37 +284,31 @@ def _advice(
 def ticket(advice: Advice, max_loss: float) -> str:
     """The first recommendation in six lines of Markdown.
 
-    They say what to take, its score in each task, what it may lose, what it costs, what else may be as good
-    or, of several tasks, which of them can rank, and the line of Python that loads it.
+    They say what to take, its score in each task, why, what it costs, what is best in each task, and the
+    statements of Python that load it.
     """
     from layerboard.leaderboards.answer.choice import explain, price
-    from layerboard.leaderboards.answer.phrases import lead, scored_text
-    from layerboard.leaderboards.blocks.display import place_text
+    from layerboard.leaderboards.answer.phrases import cannot_rank, lead, named, notes, scored_text
     from layerboard.leaderboards.writers.markdown import code_span, plain
-    from layerboard.zoo.errors import counted
 
     choice, answers = advice.choices[0], advice.answers
-    places = [place_text(layer, choice.deepest.depth, pooling) for layer, pooling in choice.places]
-    scores = [
-        f"{column.heading} {scored_text(each)} ({counted(each.n, each.unit)})"
-        for column, each in choice.candidates.items()
-    ]
-    beside = lead(answers[0])
-    if len(answers) > 1:
-        blind = [answer.column.heading for answer in answers if answer.baselines]
-        beside = (
-            f"a baseline does as well in {', '.join(blind)}: these cannot rank" if blind else "all can rank"
-        )
-    calls = [line.split("  #")[0].partition(" = ")[2] for line in advice.code[0].splitlines()]
-    code = "; ".join(line for line in calls if line.startswith("layerboard.load("))
+    taken = choice.candidates.items()
+    places = dict.fromkeys(named(each).removeprefix(f"{each.backbone} ") for _, each in taken)
+    scores = (
+        f"{column.heading} {scored_text(each)} ({counted(each.n, each.unit)})" for column, each in taken
+    )
+    clause = lead if len(answers) == 1 else cannot_rank
+    best = [[f"{each.column.heading} {named(each.best)}", clause(each)] for each in answers]
+    statements = [line.partition("  #")[0] for line in advice.code[0].splitlines()]
     facts = {
-        "Score": "; ".join(scores),
+        "Score": " ".join(["; ".join(scores), *notes(answers, ("partial",))]),
         "Reason": explain(choice, answers, max_loss, short=True),
         "Cost": price(choice) or "not measured",
-        "Tests" if len(answers) > 1 else "Against others": beside,
+        "Best": "; ".join(", ".join(filter(None, words)) for words in best),
     }
-    first = f"**Take {plain(choice.backbone)}, layer {plain(' and '.join(places))}**"
-    lines = [first, *(f"- {name}: {plain(text)}" for name, text in facts.items())]
+    lines = [f"**Take {plain(choice.backbone)}: {plain(', '.join(places))}**"]
+    lines += [f"- {name}: {plain(text)}" for name, text in facts.items()]
+    code = "; ".join(line for line in statements if line.startswith(("encode", "compress")))
     return "\n".join([*lines, f"- Python: {code_span(code)}"])
 
 

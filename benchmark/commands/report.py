@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Literal
 
-from layerboard.benchmark.commands.command import boards_of, command, records_of, say
+from layerboard.benchmark.commands.command import boards_of, command, records_of, require_run, say
 from layerboard.benchmark.commands.result import PageFiles, page_files
 from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, of_form
-from layerboard.zoo.errors import require_known
 
 
 class ReportRequest(Form):
@@ -57,7 +56,7 @@ def report(request: ReportRequest) -> PageFiles:
     boards = boards_of(records_of(request.output), request.output, request.suite, all_published())
     if request.highlight is not None:
         labels = {name for board in boards for name in board.labels}
-        require_known("backbone", [request.highlight], sorted(labels))
+        require_run("backbone", [request.highlight], sorted(labels), request.output)
     reports = [report_of(board, known_facts(), request.highlight or "") for board in boards]
     folder = request.to or request.output / "report"
     paths, notes = [folder / f"{each.board.page}.html" for each in reports], list[str]()

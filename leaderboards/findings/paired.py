@@ -78,8 +78,8 @@ def match_backbones(board: Board, names: tuple[str, str], which: Which, tasks: S
     Raises InputError for an unknown backbone or task, or if nothing can be compared.
     """
     rows = board.scores[board.scores["metric"] != ""]
-    require_known("backbone", names, sorted({str(name) for name in rows["backbone"]}))
-    require_known("task", tasks, sorted({str(name) for name in rows["task"]}))
+    require_known("scored backbone", names, sorted({str(name) for name in rows["backbone"]}))
+    require_known("scored task", tasks, sorted({str(name) for name in rows["task"]}))
     for name in names:
         if is_floor(rows[rows["backbone"] == name]).any():
             raise InputError(f"{name} is an untrained baseline, which takes part in no comparison")

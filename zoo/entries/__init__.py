@@ -16,6 +16,7 @@ from layerboard.zoo.spec import BackboneSpec, Retraining
 from layerboard.zoo.spec.weights import WeightFile
 
 _FILES = (supervised, contrastive, distilled, masked, teachers)
+_BY_NAME = {each.__name__.rpartition(".")[2]: each for each in _FILES}
 
 TABLE = Path(__file__).parent / "backbones.csv"
 """One row for each backbone, family by family as tables have them.
@@ -35,7 +36,7 @@ def _number(text: str) -> int | None:
 def _backbone(row: Mapping[str, str]) -> BackboneSpec:
     """The backbone of a row of the table."""
     file, _, name = row["family"].partition(".")
-    family: BackboneSpec = getattr({each.__name__.rpartition(".")[2]: each for each in _FILES}[file], name)
+    family: BackboneSpec = getattr(_BY_NAME[file], name)
     blocks, widths = (tuple(map(int, row[column].split())) for column in ("blocks", "widths"))
     size = NetworkSize(blocks, widths, _number(row["heads"]), _number(row["mlp"]), row["gated"] == "yes")
     pinned = replace(family, revision=row["revision"] or None)

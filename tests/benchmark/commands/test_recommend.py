@@ -22,6 +22,7 @@ from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, r
 from layerboard.benchmark.plan.suites import MINI_SUITE, STANDARD_SUITE
 from layerboard.leaderboards.answer.answer import Answer
 from layerboard.leaderboards.answer.choice import Choice
+from layerboard.leaderboards.answer.phrases import named
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.key import COMPARISON_TASK
@@ -129,11 +130,13 @@ def test_a_ticket_is_six_lines_of_the_first_recommendation(
     first, *facts, code = command(
         capsys, "recommend", "-o", out, "--tasks", *tasks, "--markdown"
     ).out.splitlines()
-    choice = recommended(RecommendRequest(tasks, output=out)).choices[0]
-    places = " and ".join(f"{layer}/12 {pooling}" for layer, pooling in choice.places)
-    assert first == f"**Take {choice.backbone}, layer {places}**"
+    advice = recommended(RecommendRequest(tasks, output=out))
+    choice, answers = advice.choices[0], advice.answers
+    places = dict.fromkeys(f"layer {each.layer} {each.pooling}" for each in choice.candidates.values())
+    assert first == f"**Take {choice.backbone}: {', '.join(places)}**"
     names = [line.partition(":")[0].removeprefix("- ") for line in facts]
-    assert names == ["Score", "Reason", "Cost", "Tests" if len(tasks) > 1 else "Against others"]
+    assert names == ["Score", "Reason", "Cost", "Best"]
+    assert all(f"{each.column.heading} {named(each.best)}" in facts[3] for each in answers)
     assert all(f" {each.value:.1f} " in facts[0] for each in choice.candidates.values())
     assert f"{choice.costs['ms']:.2f} ms an image" in facts[2]
     assert code.count(f'layerboard.load("{choice.backbone}", layer=') == len(choice.places)

@@ -207,7 +207,7 @@ def test_cka_of_backbones_is_what_a_run_measured(whole: Whole) -> None:
     ("call", "message"),
     [
         (lambda out: layerboard.cka("mini-fs", np.eye(4), output=out), "takes two arrays .or .npy files."),
-        (lambda out: layerboard.cka("mini-fs", "mini-dino", output=out), "no compared backbone 'mini-dino'"),
+        (lambda out: layerboard.cka("mini-fs", "mini-dino", output=out), "^backbone mini-dino was not run"),
         (lambda out: layerboard.cka("mini-fs", "mini-fs", output=out, pooling="max"), "pooling 'max'"),
         (lambda out: layerboard.cka("mini-fs", "mini-fs", output=out, dataset="x"), "none called x"),
         (lambda out: layerboard.cka(np.ones((5, 2)), np.eye(5)), "all rows are the same"),

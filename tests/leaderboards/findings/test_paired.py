@@ -212,10 +212,14 @@ def test_items_that_are_gone_or_of_other_images_leave_a_task_out(two, tmp_path):
 @pytest.mark.parametrize(
     ("names", "tasks", "words"),
     [
-        (("mini-dino", "mini-clpi"), (), "there is no backbone 'mini-clpi'; did you mean 'mini-clip'?"),
+        (
+            ("mini-dino", "mini-clpi"),
+            (),
+            "there is no scored backbone 'mini-clpi'; did you mean 'mini-clip'?",
+        ),
         (("mini-dino", "mini-dino"), (), "two different backbones, found mini-dino twice"),
         (("random", "mini-dino"), (), "an untrained baseline"),
-        (NAMES, ("knm",), "there is no task 'knm'; did you mean 'knn'?"),
+        (NAMES, ("knm",), "there is no scored task 'knm'; did you mean 'knn'?"),
     ],
 )
 def test_wrong_names_are_a_sentence(two, tmp_path, names, tasks, words):
