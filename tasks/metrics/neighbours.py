@@ -1,10 +1,9 @@
-"""Exact nearest neighbours by cosine, with faiss or torch, and a weighted vote over them.
+"""Exact nearest neighbours by cosine, and a weighted vote over them.
 
-faiss and torch give the same neighbours; their similarities differ by rounding of float32 (about 2e-7).
+All devices give the same neighbours; their similarities differ by rounding of float32 (about 2e-7).
 """
 
 import math
-import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,19 +16,18 @@ from torch import Tensor
 
 from layerboard.tasks.metrics.arrays import SHORTEST, Features, Floats, Integers
 
-# On macOS the wheels of faiss and torch each include an OpenMP; both in one process crash it.
-WITH_FAISS = sys.platform != "darwin"
-if WITH_FAISS:
-    import faiss
-
 Key = TypeVar("Key", bound=Hashable)  # name of a layer or of its member
 Vectors = NDArray[np.float32]
 
 EXTRA = 8  # neighbours searched beyond k, to detect ties at the k-th place
 CHUNK_FLOATS = 1 << 24  # similarities or scores in memory at a time
-CACHED_FLOATS = 1 << 18  # values that fit in a CPU cache
-BANK_ROWS = 1 << 16  # bank rows that a GPU compares at a time
+CACHED_FLOATS = 1 << 16  # values that fit in a CPU cache, in float64 and with an intermediate result
+BANK_ROWS = 1 << 16  # bank rows that are compared at a time
+GROUP = 32  # neighbouring similarities whose maximum tells whether one of them may be among the highest
+FEW_GROUPS = 4  # times k groups, below which it is faster to sort all similarities
 PARALLEL = 1 - 2.0**-16  # cosine with their middle above which float32 cannot rank vectors by cosine
+FEW = 64  # vectors, which usually show that not all are parallel
+HASHED = 8  # numbers of a vector, in which most that differ do
 RANKED = 5  # number of classes that a vote ranks
 
 
@@ -63,20 +61,11 @@ def in_threads(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
 
 
 def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
-    """The k nearest of distinct unit vectors [n dim] to each query [m dim], by (-similarity, index).
-
-    faiss searches on the CPU, torch on any other device and on macOS.
-    """
-    wanted, cosines = min(k + EXTRA, len(bank)), Cosines([(bank, queries)])
-    if WITH_FAISS and device is None and len(queries):
-        candidates = Neighbours(*faiss.knn(queries, bank, wanted, metric=faiss.METRIC_INNER_PRODUCT))
-    else:
-        units, alone = {0: (bank, queries)}, {0: (0,)}
-        parts = chunks(len(queries), wanted)
-        candidates = concatenate_neighbours(
-            [products_of_layers(units, alone, rows, wanted, device)[0] for rows in parts], wanted
-        )
-    return settled(cosines, candidates, k)
+    """The k nearest of distinct unit vectors [n dim] to each query [m dim], by (-similarity, index)."""
+    wanted, units, alone = min(k + EXTRA, len(bank)), {0: (bank, queries)}, {0: (0,)}
+    parts = chunks(len(queries), wanted)
+    searched = [products_of_layers(units, alone, rows, wanted, device)[0] for rows in parts]
+    return settled(Cosines([(bank, queries)]), concatenate_neighbours(searched, wanted), k)
 
 
 def products_of_layers(
@@ -108,21 +97,58 @@ def products_of_layers(
         )
         for name in layers
     }
+    room = {member: torch.empty(0, dtype=dtype, device=device) for member in units}  # new memory costs time
     for start in range(0, stored, block):
         some = {member: bank[start : start + block].to(device, dtype).T for member, bank in banks.items()}
         for part in chunks(count, width):
-            alike = {member: asked[member][part] @ bank for member, bank in some.items()}
+            alike = {
+                member: torch.mm(asked[member][part], bank, out=room[member].resize_(0))
+                for member, bank in some.items()
+            }
             for name, members in layers.items():
-                mean = mean_of([alike[member] for member in members])
-                value, index = mean.topk(min(k, mean.shape[1]), dim=1)
-                similarity, indices = (each[part] for each in best[name])  # views, changed in place
-                value, order = torch.cat([similarity, value], dim=1).topk(k, dim=1)
-                indices.copy_(torch.cat([indices, index + start], dim=1).gather(1, order))
-                similarity.copy_(value)
+                similarity, indices = (each[part] for each in best[name])
+                keep_highest(similarity, indices, mean_of([alike[member] for member in members]), start)
     return {
         name: Neighbours(similarity.float().cpu().numpy(), index.cpu().numpy())
         for name, (similarity, index) in best.items()
     }
+
+
+def keep_highest(similarity: Tensor, index: Tensor, values: Tensor, start: int) -> None:
+    """Bring the k highest ``values`` [queries n] among the k highest so far, in place; ties in any order.
+
+    ``similarity`` and ``index`` [queries k] are the highest values before, in descending order, and their
+    columns; -inf where there are fewer. ``values`` are those of the columns from ``start`` on.
+
+    At least k values are as high as the k-th largest of the maxima of `GROUP` columns each. So only groups
+    whose maximum reaches that, and the k-th highest value so far, hold values that must be sorted: of a large
+    bank few more than k.
+    """
+    k, (count, width) = similarity.shape[1], values.shape
+    whole = width // GROUP * GROUP if start or width >= FEW_GROUPS * k * GROUP else 0
+    columns = torch.arange(whole, width, device=values.device).expand(count, -1)
+    every, columns = [similarity, values[:, whole:]], [index, columns + start]
+    if whole:
+        groups = values[:, :whole].unflatten(1, (-1, GROUP))
+        highest = groups.amax(2)
+        least = similarity[:, -1:]
+        if highest.shape[1] >= k:
+            least = torch.maximum(least, highest.topk(k, dim=1).values[:, -1:])
+        query, group = (highest >= least).nonzero(as_tuple=True)
+        members = groups[query, group]
+        row, member = (members >= least[query]).nonzero(as_tuple=True)
+        query, column = query[row], group[row] * GROUP + member
+        numbers = torch.arange(len(query), device=values.device)
+        place = numbers - torch.searchsorted(
+            query, query
+        )  # of its query
+        high = values.new_full((count, int(place.max()) + 1 if len(place) else 0), -math.inf)
+        high_columns = torch.zeros_like(high, dtype=torch.int64)
+        high[query, place], high_columns[query, place] = members[row, member], column + start
+        every, columns = [*every, high], [*columns, high_columns]
+    value, order = torch.cat(every, dim=1).topk(k, dim=1)
+    index.copy_(torch.cat(columns, dim=1).gather(1, order))
+    similarity.copy_(value)
 
 
 def concatenate_neighbours(parts: Sequence[Neighbours], k: int) -> Neighbours:
@@ -210,9 +236,9 @@ def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | N
     Vectors may have any length; a zero vector has cosine 0 with every vector. If n < k, n neighbours are
     returned. Equal bank vectors (even a bank of one repeated vector) and equal similarities are ordered by
     bank index, also across the k-th place, so the result does not depend on how the search is split into
-    blocks. Vectors that are nearly `parallel` are ranked by what they differ in. With device None faiss
-    searches on the CPU, otherwise torch on the device. Raises ValueError if shapes do not match, the bank is
-    empty, k < 1, or a value is NaN or infinite.
+    blocks. Vectors that are nearly `parallel` are ranked by what they differ in. With
+    device None the search is on the CPU. Raises ValueError if shapes do not match, the bank is empty, k < 1,
+    or a value is NaN or infinite.
     """
     _check(bank, queries, k)
     k = min(k, len(bank))
@@ -231,6 +257,9 @@ def _nearest(bank: Vectors, queries: Vectors, k: int, device: torch.device | Non
 
 def parallel(*units: Vectors) -> bool:
     """Whether unit vectors [n dim] have so nearly one direction that float32 cannot rank their cosines."""
+    few = units[0][:: max(1, len(units[0]) // FEW)]
+    if float((few @ few[0]).min()) < 4 * PARALLEL - 3:  # two are apart by up to twice the angle to the middle
+        return False
     middle = units[0].mean(axis=0, dtype=np.float64)
     middle /= max(float(np.linalg.norm(middle)), SHORTEST)
     return all(float((each @ middle.astype(np.float32)).min(initial=1.0)) > PARALLEL for each in units)
@@ -341,16 +370,11 @@ def _collapse(unit: Vectors) -> tuple[Vectors, Integers]:
     Matrix products may round equal rows differently, depending on their position in a block. Only collapsed
     rows have exactly equal similarities.
     """
-    factors = np.random.default_rng(0).integers(1 << 63, size=unit.shape[1:], dtype=np.uint64) * 2 + 1
-    hashes = np.empty(len(unit), np.uint64)
-
-    def fill(rows: slice) -> None:
-        unit[rows] += 0.0  # minus zero becomes zero, so that equal rows have equal bytes
-        hashes[rows] = _hashes(unit[rows], factors)
-
-    in_threads(fill, chunks(len(unit), unit.shape[1], CACHED_FLOATS))
-    _, first, same = np.unique(hashes, return_index=True, return_inverse=True)
-    origin = first[same]
+    origin, few = np.arange(len(unit)), unit[:, :: max(1, unit.shape[1] // HASHED)]
+    _, same, count = np.unique(_hashes(few), return_inverse=True, return_counts=True)
+    alike = np.flatnonzero(count[same] > 1)
+    _, first, same = np.unique(_hashes(unit[alike]), return_index=True, return_inverse=True)
+    origin[alike] = alike[first[same]]
     repeated = np.flatnonzero(origin != np.arange(len(unit)))
     for rows in chunks(len(repeated), unit.shape[1]):
         part = repeated[rows]
@@ -360,9 +384,16 @@ def _collapse(unit: Vectors) -> tuple[Vectors, Integers]:
     return (unit if len(heads) == len(unit) else unit[heads]), group
 
 
-def _hashes(rows: Vectors, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hash of the bits of each row: their sum weighted by odd factors, modulo 2^64."""
-    hashes: NDArray[np.uint64] = np.einsum("nd,d->n", rows.view(np.uint32), factors)
+def _hashes(vectors: Vectors) -> NDArray[np.uint64]:
+    """Hash of the bits of each row of [n dim]: their sum weighted by odd factors, modulo 2^64."""
+    factors = np.random.default_rng(0).integers(1 << 63, size=vectors.shape[1:], dtype=np.uint64) * 2 + 1
+    hashes = np.empty(len(vectors), np.uint64)
+
+    def fill(rows: slice) -> None:
+        bits = (vectors[rows] + np.float32(0)).view(np.uint32)  # equal rows may differ in the sign of a zero
+        hashes[rows] = np.einsum("nd,d->n", bits, factors)
+
+    in_threads(fill, chunks(len(vectors), vectors.shape[1], CACHED_FLOATS))
     return hashes
 
 

@@ -90,10 +90,15 @@ def neighbour_rows(setting: Setting) -> Iterator[Row]:
     vectors, asked = (random.standard_normal((n, 384), np.float32) for n in (bank, queries))
     for values in (vectors, asked):
         values /= np.linalg.norm(values, axis=1, keepdims=True)
-    there, wanted = torch.from_numpy(vectors).to(setting.device), torch.from_numpy(asked).to(setting.device)
+
+    def by_torch() -> list[Tensor]:
+        """Neighbours on the device, from the same arrays in memory of the host as ours, and back there."""
+        there, wanted = (torch.from_numpy(each).to(setting.device) for each in (vectors, asked))
+        return [(part @ there.T).topk(k).indices.cpu() for part in torch.split(wanted, CHUNK)]
+
     candidates = {
         "faiss": lambda: faiss.knn(asked, vectors, k, metric=faiss.METRIC_INNER_PRODUCT),
-        "torch": lambda: [(part @ there.T).topk(k) for part in torch.split(wanted, CHUNK)],
+        "torch": by_torch,
         "ours": lambda: nearest(vectors, asked, k, device=setting.card),
     }
     rounds = take_turns(setting, candidates, 0.5)
@@ -104,4 +109,4 @@ def neighbour_rows(setting: Setting) -> Iterator[Row]:
     close = (gaps > -Cosines([(vectors, asked)]).doubt).mean()
     note = f"unit lengths, ties and duplicates included; float32 alone leaves {close:.1%} of the order open"
     what = f"the same, ours over {faster}, which is faster here"
-    yield Row(what, rounds.ratio("ours", faster), budget=Budget(1.3), note=note)
+    yield Row(what, rounds.ratio("ours", faster), budget=Budget(1.1 if setting.card is None else 1.3), note=note)

@@ -64,16 +64,6 @@ def test_equals_the_obvious_search(seed, n, m, k, on_torch):
     np.testing.assert_allclose(found.similarity, similarity, atol=1e-6)
 
 
-def test_without_faiss_torch_searches_on_the_processor(monkeypatch):
-    bank = np.random.default_rng(0).standard_normal((60, 8)).astype(np.float32)
-    usual = nearest(bank, bank[:9], 5)
-    monkeypatch.setattr(module, "WITH_FAISS", False)
-    monkeypatch.delattr(module, "faiss")
-    found = nearest(bank, bank[:9], 5)
-    assert (found.index == usual.index).all()
-    np.testing.assert_allclose(found.similarity, usual.similarity, atol=1e-6)
-
-
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(1, 9), st.sampled_from([0.001, 0.07, 1.0]))
 def test_vote_equals_the_obvious_one(seed, k, classes, temperature):
@@ -136,7 +126,7 @@ def _unit64(rows):
 
 
 def test_hash_collisions_keep_rows_apart(monkeypatch):
-    monkeypatch.setattr(module, "_hashes", lambda rows, _: np.zeros(len(rows), np.uint64))
+    monkeypatch.setattr(module, "_hashes", lambda rows: np.zeros(len(rows), np.uint64))
     rng = np.random.default_rng(5)
     bank = rng.standard_normal((20, 6)).astype(np.float32)
     found = nearest(bank, bank, 3)
