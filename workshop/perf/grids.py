@@ -90,7 +90,7 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     # as many sources of each token as its window contains
     tokens = frames[-1].flatten(0, 1)
     sources = frames.flatten(0, 2)[: round(held / (height * width))].T.contiguous()
-    coming = cycle(every)  # a repeated frame would tie with itself
+    coming = cycle(every[len(frames) :])  # the first frame, which is kept, would tie with itself
     candidates = {"products": lambda: tokens @ sources, "step": lambda: propagator.step({0: next(coming)})}
     what = f"DAVIS, a frame a layer, {height} x {width} x {dim}, over as many products as its windows hold"
     note = f"{held / 1e6:.1f} million products of {dim} channels; {BOUND}"

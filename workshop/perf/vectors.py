@@ -109,4 +109,6 @@ def neighbour_rows(setting: Setting) -> Iterator[Row]:
     close = (gaps > -Cosines([(vectors, asked)]).doubt).mean()
     note = f"unit lengths, ties and duplicates included; float32 alone leaves {close:.1%} of the order open"
     what = f"the same, ours over {faster}, which is faster here"
-    yield Row(what, rounds.ratio("ours", faster), budget=Budget(1.1 if setting.card is None else 1.3), note=note)
+    yield Row(
+        what, rounds.ratio("ours", faster), budget=Budget(1.1 if setting.card is None else 1.3), note=note
+    )
