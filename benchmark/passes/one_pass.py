@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.passes.allocator import keep_freed_memory
 from layerboard.benchmark.passes.collectors import Collector
 from layerboard.benchmark.passes.failures import Failure, within_memory
 from layerboard.benchmark.passes.loading import Batch, Loader, ShardEnd, Unreadable
@@ -85,6 +86,7 @@ def run_pass(
     keeps the reason; the others go on. A batch that does not fit into memory is split, down to one image. The
     view of the source is scaled to the backbone.
     """
+    keep_freed_memory()
     spec, images, unreadable = backbone.spec, 0, []
     shards = sorted(set().union(*(each.missing for each in listeners)))
     splitter = BatchSplitter(backbone, source.joint, report.say)
