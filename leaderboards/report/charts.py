@@ -273,6 +273,31 @@ def panels() -> Spec:
     return _open(_PLACE) | facet | {"columns": "{columns}", "spec": inner}
 
 
+def glance() -> Spec:
+    """Curves over layers in a small panel a task: what is advised is blue, with a ring at its layer; others grey."""
+    bare = {"title": "{glance_across}", "axis": {"tickMinStep": "{tick}", "tickCount": 4}}
+    height = {"title": "{glance_score}", "axis": {"tickCount": 3}}
+    places = {"x": _ACROSS | bare, "y": _VALUE | height}
+    band = {"x": places["x"], "y": places["y"] | {"field": "ci_low"}, "y2": {"field": "ci_high"}}
+    blue: Spec = {"color": "var(--accent, #0072b2)"}
+    grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "opacity": 0.45, "aria": False}
+    tips = [_tip("backbone"), _tip("where", "layer"), _tip("value", "score, %", ".1f"), *_SCORE_TIPS[3:]]
+    advised, chosen = "datum.place != ''", "datum.place == 'chosen'"
+    layers = [
+        _plotted(grey, places | {"detail": {"field": "backbone"}}, f"!({advised})"),
+        _plotted(blue | {"type": "area", "opacity": 0.2, "aria": False}, band, advised),
+        _plotted(blue | {"type": "line", "strokeWidth": 1.8, "aria": False}, places, advised),
+        _plotted(blue | {"type": "point", "filled": True, "size": 22}, places | {"tooltip": tips}, advised),
+        _plotted(blue | {"type": "point", "size": 230, "strokeWidth": 1.6, "aria": False}, places, chosen),
+    ]
+    header = {"labelAnchor": "start", "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 0}
+    header |= {"labelExpr": "{=glance_titles}[datum.value]", "labelPadding": 4}
+    field = {"field": "column", "type": "nominal", "title": None, "sort": "{glance_order}", "header": header}
+    inner = {"width": "{width}", "height": "{glance_height}", "layer": layers}
+    shape = {"columns": "{columns}", "spacing": 10, "resolve": {"scale": {"y": "independent"}, "axis": {"x": "independent"}}}
+    return _open(_PLACE) | {"facet": field, "spec": inner} | shape
+
+
 def depth_map() -> Spec:
     """The scores of all layers of many backbones in a task as colours over relative depth."""
     start = _calculate("from", "(datum.layer - 1) / datum.depth")

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from layerboard.leaderboards.answer.answer import Answer, answers_of
 from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text, said
 from layerboard.leaderboards.blocks.display import score_text
 from layerboard.leaderboards.board.board import Board
@@ -75,6 +76,11 @@ class Report:
         ranks = {label: rank for label, rank in self.ranks.items() if label in labels}
         vars(part).update(known=self.known, ranks=ranks, cka=[])
         return part
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers of all columns that have a score."""
+        return answers_of(self.board, self.facts)
 
     @cached_property
     def known(self) -> list[tuple[BoardBackbone, Facts]]:

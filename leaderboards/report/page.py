@@ -5,14 +5,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layerboard.leaderboards.answer.answer import answers_of
 from layerboard.leaderboards.blocks.blocks import Heading
 from layerboard.leaderboards.blocks.csv import numbers_text
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts.engine import vega_script
 from layerboard.leaderboards.charts.style import SWATCHES
 from layerboard.leaderboards.inside.page import inside_page
-from layerboard.leaderboards.report.answer import answer_html
+from layerboard.leaderboards.report.answer import answer_html, glance
 from layerboard.leaderboards.report.choices import ReportChoice, choices_of, matrix_words, series_words
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from layerboard.leaderboards.report.content import Report
@@ -41,6 +40,7 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
         *("page", "report", ["report", "examples"] if examples else ["report"]),
         scripts=" 'unsafe-eval'",  # which makes functions of chart expressions
         suite=name if name != suite else f"{suite} suite",
+        scored=not report.best.empty,
         lead=_lead(report),
         looks=report.looks.values(),
         shapes=SWATCHES,
@@ -73,9 +73,9 @@ def _scored_sections(report: Report, choices: Mapping[str, ReportChoice]) -> lis
     count = len(report.backbones)
     listed = count if count <= MANY else report.backbones["family"].nunique()
     shared = {"choices": choices, "looks": report.looks, "rows": listed}
-    best, answers = "The best layer of each backbone in each task", answers_of(report.board, report.facts)
+    best = "The best layer of each backbone in each task"
     sections = [
-        PageSection("answer", "answer", "The answer", answer_html(answers, report)),
+        PageSection("answer", "answer", "The answer", answer_html(report.answers, report)),
         PageSection("best", "best layers", best, best_table(report, choices["task"])),
         _viewed("task", "one task", "One task, layer by layer", TASK_VIEWS, shared),
     ]
@@ -127,11 +127,12 @@ def _further_sections(
 def _data(report: Report, choices: Mapping[str, ReportChoice]) -> dict[str, Any]:
     """What the page's script reads: frames, charts, and what the choices mean."""
     words = series_words(report.looks) | matrix_words(report)
-    words |= {"tasks": [column.heading for column in report.board.columns], "font": FONT}
+    curves, of_curves = glance(report.answers, report)
+    words |= of_curves | {"tasks": [column.heading for column in report.board.columns], "font": FONT}
     views = {view.name: _view(view, choices) for view in VIEWS}
     return {
         "suite": report.board.page,
-        "frames": {"scores": report.scores, "matrices": report.matrices},
+        "frames": {"scores": report.scores, "matrices": report.matrices, "glance": curves},
         "choices": {choice.name: choice.words for choice in choices.values()},
         "views": views | {"best": TABLE},
         "words": words,
@@ -153,5 +154,5 @@ def _view(view: ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, An
     changed += [choice for choice in view.where.values() if isinstance(choice, str)]
     changed += {"picked": ["picked"], "listed": ["members"]}.get(view.backbones, [])
     changed += ["theme"] if view.renderer == "canvas" else []  # its ink is fixed when it is drawn
-    names = ("spec", "frame", "csv", "what", "where", "backbones", "steps", "cursor", "renderer")
+    names = ("spec", "frame", "csv", "what", "where", "backbones", "steps", "cursor", "renderer", "panel")
     return {name: getattr(view, name) for name in names} | {"choices": changed}

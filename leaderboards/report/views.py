@@ -38,13 +38,14 @@ class ReportView:
     note: str  # how to read it
     spec: Spec
     csv: tuple[str, ...]  # columns of its numbers, of the frame or of the chart's transforms
-    frame: Literal["scores", "matrices"] = "scores"  # of the report
+    frame: Literal["scores", "matrices", "glance"] = "scores"  # of the report
     what: str = "{task}"  # what it shows at the moment, from the words of the choices
     where: Where = field(default_factory=dict)  # which rows
     backbones: Literal["picked", "listed", "shown", ""] = ""  # of which rows are drawn; "" for any
     steps: tuple[int, int] = (0, 0)  # height of a row in pixels, and of one among more than `FEW`
     height: int = 400  # pixels that the page keeps before it is drawn, or to which its rows are added
     renderer: Literal["svg", "canvas"] = "svg"  # the latter for very many marks
+    panel: tuple[str, int] = ("backbone", 200)  # what its panels are of, and their least width in pixels
     cursor: bool = False  # whether all backbones can be read at a place of the horizontal axis
 
     def rows(self, scores: pd.DataFrame, **choices: str) -> pd.DataFrame:
@@ -63,6 +64,17 @@ class ReportView:
 
 
 VIEWS = (
+    ReportView(
+        "glance",
+        "The score of each layer",
+        "Blue: what is advised, with its 95 % interval; the ring marks its layer. Grey: the best others.",
+        charts.glance(),
+        ("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high", "place"),
+        "glance",
+        what="",
+        height=300,
+        panel=("column", 120),
+    ),
     ReportView(
         "curves",
         "Layer by layer",
