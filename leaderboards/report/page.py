@@ -102,7 +102,7 @@ def _further_sections(
     board, sections = report.board, list[PageSection]()
     writer = CollapsibleWriter(report.labels)
     if cka := report.cka_page:
-        figures = writer.html(collapsibles(cka.blocks, "How to read the maps"), opened=2)
+        figures = writer.html(collapsibles(cka.blocks, "How to read the maps"))
         shared = {"choices": choices, "rows": 0, "figures": figures}
         sections.append(_viewed("alike", "similarity", "How alike layers are (CKA)", ["alike"], shared))
     if beyond := section_blocks(board, beyond=True):

@@ -7,7 +7,7 @@ from layerboard.leaderboards.answer.answer import answers_of
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.standings import mean_ranks
 from layerboard.leaderboards.findings.facts import Facts
-from layerboard.leaderboards.report.answer import answer_html
+from layerboard.leaderboards.report.answer import answer_html, glance
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame
@@ -49,8 +49,10 @@ def test_the_pooling_stands_beside_the_layer_and_a_cost_is_told_where_it_is_know
 
 def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all():
     text = card()
-    assert "<p>Take <strong>mini-dino, layer 3 cls</strong> (about 600M parameters).</p>" in text
-    assert "<p>Scores best, 62.2 ± 1.0.</p>" in text
+    verdict = "Take <strong>mini-dino, layer 3 of 3, class token</strong> for k-NN classification; about 600M "
+    assert f'<p class="verdict">{verdict}parameters. How much it may lose is not known.</p>' in text
+    assert "parameters. It loses at most 2.1 points (95 %).</p>" in card({"loss": 2.14})
+    assert "parameters. It is shown to be the best.</p>" in card({"loss": 0.0}, untested=())
     # each backbone's scores in davis are half of those in knn, in reverse
     losses = {
         KNN: {("mini-dino", 3): (1.25, True), "mini-clip": (3.0, False)},
@@ -58,12 +60,35 @@ def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all
     }
     report = replace(usual(), board=bounded(Board.of(small(), "mini"), losses))
     text = " ".join(answer_html(answers_of(report.board), report).split())
-    assert "One backbone for all 2 tasks: <strong>mini-dino, layers 1 grid, 3 cls</strong>" in text
+    assert "One backbone for all 2 tasks: <strong>mini-dino</strong>, with its own layer for each" in text
+    assert "It may lose up to 2.5 points (95 %), most in video mask propagation.</p>" in text
     assert "; at worst, davis J&amp;F: scores best, 31.1 ± 1.0, loses at most 2.5 points" in text
     assert "The best of each task is on its card." in text
     text = answer_html(answers_of(usual().board), usual())
     assert "By scores where it is not known how much may be lost" in text
     assert "loses at most" not in text
+
+
+def test_the_chart_of_the_answer_has_what_is_advised_and_the_best_others_layer_by_layer():
+    answers = answers_of(usual().board)
+    rows, words = glance(answers, usual())
+    chosen = rows[rows["place"] == "chosen"]
+    assert chosen[["column", "backbone", "layer", "value"]].to_numpy().tolist() == [
+        [KNN, "mini-dino", 3, 62.25],
+        [DAVIS, "mini-dino", 1, 31.125],
+    ]
+    assert words["glance_titles"] == {
+        KNN: ["k-NN", "classification", "layer 3: 62.2 %"],
+        DAVIS: ["video mask", "propagation", "layer 1: 31.1 %"],
+    }
+    assert len(rows) == 2 * 3 * len(SCORES)
+    assert (rows["place"] == "own").sum() == 4
+    # without one backbone for all, the best of each task, by name
+    alone = [replace(answers[0], candidates=answers[0].candidates[:1]), answers[1]]
+    clip = tuple(each for each in answers[1].candidates if each.backbone == "mini-clip")
+    alone[1] = replace(answers[1], best=clip[0], candidates=clip)
+    _, words = glance(alone, usual())
+    assert words["glance_titles"][DAVIS][-1] == f"mini-clip, layer {clip[0].layer}: {clip[0].value:.1f} %"
 
 
 def test_toys_are_named_as_toys_and_own_images_by_their_folder():

@@ -38,7 +38,7 @@ def test_times_that_other_work_disturbed_are_called_so_where_they_are_shown():
     assert "Other work on the machine" not in usual_page()
     alone = small()[small()["backbone"] == "mini-clip"]
     page = report_page(content(pd.concat([alone, waited], ignore_index=True)))
-    verdict = page.split('class="verdict"')[1].split("</div>")[0]
+    verdict = page.split('class="verdict"')[1].split("</p>")[0]
     assert "ms an image (disturbed), " in verdict
 
 
