@@ -94,7 +94,10 @@ def glance(answers: Sequence[Answer], report: Report) -> tuple[pd.DataFrame, dic
                 own = {"column": heading, "backbone": answer.column.labels[each.backbone], "place": place}
                 rows.append(asdict(each) | own | {"relative": each.layer / each.depth})
         label = "" if common(choice) else f"{answer.column.labels[chosen.backbone]}, "
-        words[heading] = [*wrap(titles[heading], TITLE if more else 99), f"{label}layer {chosen.layer}: {fixed(chosen.value, 1)} %"]
+        words[heading] = [
+            *wrap(titles[heading], TITLE if more else 99),
+            f"{label}layer {chosen.layer}: {fixed(chosen.value, 1)} %",
+        ]
     return pd.DataFrame(rows, columns=[*GLANCE]), {
         "glance_titles": words,
         "glance_order": [*words],

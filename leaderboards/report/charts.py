@@ -294,7 +294,11 @@ def glance() -> Spec:
     header |= {"labelExpr": "{=glance_titles}[datum.value]", "labelPadding": 4}
     field = {"field": "column", "type": "nominal", "title": None, "sort": "{glance_order}", "header": header}
     inner = {"width": "{width}", "height": "{glance_height}", "layer": layers}
-    shape = {"columns": "{columns}", "spacing": 10, "resolve": {"scale": {"y": "independent"}, "axis": {"x": "independent"}}}
+    shape = {
+        "columns": "{columns}",
+        "spacing": 10,
+        "resolve": {"scale": {"y": "independent"}, "axis": {"x": "independent"}},
+    }
     return _open(_PLACE) | {"facet": field, "spec": inner} | shape
 
 
@@ -384,7 +388,8 @@ def tradeoff() -> Spec:
 def alike() -> Spec:
     """CKA of every layer of one backbone, ``row``, with every layer of another, ``column``.
 
-    A line runs through the most similar column of each row if they are two.
+    A line runs through the most similar column of each row if they are two. Each two are stored once, and
+    turned if the reader wants the second one's layers as rows.
     """
     axis = {"labelOverlap": "greedy", "labelFontSize": "{font_size}", "title": "layer of {second}"}
     places = {
@@ -397,7 +402,7 @@ def alike() -> Spec:
     tips.append(_tip("value", "CKA", ".3f"))
     colour = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
     cells = _plotted(CELL, places | {"color": colour, "tooltip": tips})
-    nearest = ("datum.first != datum.second", "datum.column_at == datum.nearest[datum.row_at]")
+    nearest = ("datum.first != datum.second", "datum.column_at == datum.most_similar")
     order = {"order": {"field": "row_at"}}
     lines = [
         _plotted(
@@ -406,13 +411,19 @@ def alike() -> Spec:
         for colour, width in (("#000000", 3.2), ("#ffffff", 1.4))
     ]
     transforms: list[Spec] = [
-        {"filter": "datum.first == {=first} && datum.second == {=second}"},
+        _calculate("turned", "datum.first != {=first}"),
+        {"filter": "(datum.turned ? datum.second : datum.first) == {=first}"},
+        {"filter": "(datum.turned ? datum.first : datum.second) == {=second}"},
         {"flatten": ["numbers"], "as": ["value"]},
         {"window": [{"op": "row_number", "as": "index"}]},
-        _calculate("row_at", "floor((datum.index - 1) / datum.columns)"),
-        _calculate("column_at", "(datum.index - 1) % datum.columns"),
-        _calculate("row", "datum.first_layers[datum.row_at]"),
-        _calculate("column", "datum.second_layers[datum.column_at]"),
+        _calculate("places", "[floor((datum.index - 1) / datum.columns), (datum.index - 1) % datum.columns]"),
+        _calculate("row_at", "datum.places[datum.turned ? 1 : 0]"),
+        _calculate("column_at", "datum.places[datum.turned ? 0 : 1]"),
+        _calculate("row", "(datum.turned ? datum.second_layers : datum.first_layers)[datum.row_at]"),
+        _calculate("column", "(datum.turned ? datum.first_layers : datum.second_layers)[datum.column_at]"),
+        _calculate("most_similar", "(datum.turned ? datum.turned_nearest : datum.nearest)[datum.row_at]"),
+        _calculate("first", "{=first}"),
+        _calculate("second", "{=second}"),
         {"filter": "isValid(datum.value)"},
     ]
     size = {"width": {"step": "{cell}"}, "height": {"step": "{cell}"}}

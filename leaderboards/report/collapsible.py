@@ -36,7 +36,9 @@ class CollapsibleWriter:
     def html(self, parts: Sequence[Collapsible], *, pictures: bool = True) -> Markup:
         """Parts with their pictures or without; the first that has a table or a picture to show is open."""
         kinds = (Table, Picture) if pictures else (Table,)
-        shows = (at for at, (_, blocks) in enumerate(parts) if any(isinstance(each, kinds) for each in blocks))
+        shows = (
+            at for at, (_, blocks) in enumerate(parts) if any(isinstance(each, kinds) for each in blocks)
+        )
         opened, drawn = next(shows, None), self._drawn if pictures else None
         return filled("collapsibles", parts=parts, opened=opened, drawn=drawn)
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from layerboard.leaderboards.answer.answer import Answer, answers_of
 from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text, said
-from layerboard.leaderboards.blocks.display import score_text
+from layerboard.leaderboards.blocks.display import pooling_rank, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import (
@@ -42,9 +42,11 @@ MEASURES = ("measure", "column", "metric", "floor")
 SCORES = (
     *("column", "measure", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
     *("loss", "chosen", "held_out", "optimism", "n", "place", "group", "score", "source", "verdict"),
+    "vectors",
 )
 COST = ("backbone", "layer", "timed_at", "ms", "disturbed", "parameters", "dim")
-MATRICES = ("table", "first", "second", "columns", "numbers", "first_layers", "second_layers", "nearest")
+MATRICES = ("table", "first", "second", "columns", "numbers", "first_layers", "second_layers")
+MATRICES += ("nearest", "turned_nearest")
 CELLS = 400_000  # maximum numbers of CKA on the page
 
 # groups of backbones in a column; with 95 % the best on average is in one of the first two
@@ -133,8 +135,9 @@ class Report:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """Columns `SCORES`: every block in the pooling that is shown, by each metric of a column.
+        """Columns `SCORES`: every block by each metric of a column, in the pooling that is shown, ``vectors`` "".
 
+        If a column has several poolings, the rows of each follow, with its name as ``vectors``.
         Backbones of a column are in descending order of their best scores. ``place`` is best, maybe (not
         shown to be worse than the backbone's best) or empty; ``group`` is that of the backbone, at its best
         layer by the column's own metric, and empty elsewhere. Published numbers, which come last, have
@@ -143,9 +146,10 @@ class Report:
         """
         measures = self.measures.groupby("column")[["measure", "metric"]]
         parts = [
-            _scores(column, self.board.bounds[column.key], measure, metric)
+            _scores(column, self.board.bounds[column.key], measure, metric, vectors)
             for column in self.board.columns
             for measure, metric in measures.get_group(column.heading).itertuples(index=False, name=None)
+            for vectors in vectors_of(column)
         ]
         costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6)
         measured = with_costs(self._labelled(parts, (*SCORES, "view_size")), costs)
@@ -157,7 +161,7 @@ class Report:
     @property
     def best(self) -> pd.DataFrame:
         """The rows of `scores` of the best layer of each backbone in each column, the highest first."""
-        return self.scores[~self.scores["group"].isin(["", OTHERS])]
+        return self.scores[~self.scores["group"].isin(["", OTHERS]) & (self.scores["vectors"] == "")]
 
     def _published(self) -> pd.DataFrame:
         """Published numbers of the backbones and columns of the board."""
@@ -175,6 +179,7 @@ class Report:
             value=rows["published"],
             place=OTHERS,
             group=OTHERS,
+            vectors="",
         )
         return rows[rows["column"] != ""]
 
@@ -229,14 +234,13 @@ class Report:
 
     @cached_property
     def matrices(self) -> pd.DataFrame:
-        """Columns `MATRICES`: CKA of each backbone with itself and with each other, row by row.
+        """Columns `MATRICES`: CKA of each backbone with itself, then of each two once, row by row.
 
-        ``columns`` is the number of columns of a matrix, ``nearest`` the most similar column of each row. A
-        matrix has one layer per block if there are more than `CELLS` numbers in all.
+        ``columns`` is the number of columns of a matrix, ``nearest`` the most similar column of each row,
+        ``turned_nearest`` the most similar row of each column. A matrix has one layer per block if there are
+        more than `CELLS` numbers in all.
         """
-        every = [each for cka in self.cka for each in cka.matrices(own=True)]
-        pairs = [each for cka in self.cka for each in cka.matrices(own=False)]
-        every += [each for pair in pairs for each in (pair, pair.turned)]
+        every = [each for own in (True, False) for cka in self.cka for each in cka.matrices(own=own)]
         if sum(each.values.size for each in every) > CELLS:
             every = [each.coarse for each in every]
         return pd.DataFrame(map(_matrix, every), columns=[*MATRICES])
@@ -266,12 +270,21 @@ def _matrix(matrix: LayerCka) -> tuple[object, ...]:
     names = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
     numbers = matrix.values.round(3).ravel().tolist()
     ends = matrix.first, matrix.second, matrix.values.shape[1], numbers
-    return (matrix.table, *ends, *names, matrix.nearest.tolist())
+    return (matrix.table, *ends, *names, *(each.nearest.tolist() for each in (matrix, matrix.turned)))
 
 
-def _scores(column: Column, bounds: Bounds, measure: str, metric: str) -> pd.DataFrame:
-    """Scores of every block by a metric; by the column's own with what the data tell of them."""
-    rows = candidates(every_layer(column, None, metric))
+def vectors_of(column: Column) -> list[str]:
+    """The poolings that can be shown of a column: "" for each backbone's own, and each of several."""
+    several = {*column.other_poolings, *column.poolings.values()} if column.other_poolings else set()
+    return ["", *sorted(several, key=pooling_rank)]
+
+
+def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: str) -> pd.DataFrame:
+    """Scores of every block by a metric; as shown and by the column's own with what the data tell of them."""
+    rows = every_layer(column, None, metric)
+    if vectors:
+        rows = pd.concat([rows[rows["pooling"] == vectors], every_layer(column, vectors, metric)])
+    rows = candidates(rows)
     is_best = rows.index.isin(best_rows(rows).index)
     best = in_order(rows[is_best], column.backbones).sort_values("value", ascending=False, kind="stable")
     marks = dict.fromkeys(best["backbone"], UNTESTED)
@@ -289,11 +302,13 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str) -> pd.Dat
         place=np.select([is_best, rows["maybe_best"].astype(bool)], ["best", "maybe"], ""),
         group=np.where(is_best, rows["backbone"].map(marks), ""),
         score=texts,
+        vectors=vectors,
         rank=rows["backbone"].map(ranks),
     )
-    if metric != column.metric:  # the data tell nothing more
+    if vectors or metric != column.metric:  # the data tell nothing more
         unknown = dict.fromkeys(("loss", "chosen", "held_out", "optimism"), np.nan)
-        rows = rows.assign(place=np.where(is_best, "best", ""), group="", **unknown)
+        group = np.where(is_best, UNTESTED, "") if metric == column.metric else ""
+        rows = rows.assign(place=np.where(is_best, "best", ""), group=group, **unknown)
     return rows.sort_values(["rank", "layer"], kind="stable")
 
 

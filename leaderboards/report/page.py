@@ -29,7 +29,13 @@ MANY = 24  # backbones above which charts of all show the best of each family fi
 TASK_VIEWS = ("curves", "panels", "ranking", "depth_map")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"  # of charts
 # the table of best layers, as the script reads it: a view without a chart
-TABLE = {"frame": "scores", "csv": BEST, "backbones": "shown", "where": {"group": GROUPS}, "steps": [0, 0]}
+TABLE = {
+    "frame": "scores",
+    "csv": BEST,
+    "backbones": "shown",
+    "where": {"group": GROUPS, "vectors": ("",)},
+    "steps": [0, 0],
+}
 
 
 def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:

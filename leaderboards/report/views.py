@@ -13,8 +13,8 @@ from layerboard.leaderboards.report.content import CELLS, FIRST, MAYBE, OTHERS, 
 FEW = 40  # charts with more rows have lower ones
 # columns of rows that a chart draws: the choice that a column equals, or the values that it may have
 Where = Mapping[str, str | tuple[str, ...]]
-OF_TASK: Where = {"measure": "task"}  # a column's own metric has the name of the column
-BY_METRIC: Where = {"measure": "measure"}
+OF_TASK: Where = {"measure": "task", "vectors": "vectors"}  # a column's own metric has the name of the column
+BY_METRIC: Where = {"measure": "measure", "vectors": "vectors"}
 GROUPS = (FIRST, MAYBE, WORSE, UNTESTED)  # of rows of best layers
 MEASURED: Where = {"place": ("best", "maybe", "")}
 
@@ -49,7 +49,11 @@ class ReportView:
     cursor: bool = False  # whether all backbones can be read at a place of the horizontal axis
 
     def rows(self, scores: pd.DataFrame, **choices: str) -> pd.DataFrame:
-        """The rows of a frame of scores that the chart draws for some choices, as the page's script does."""
+        """The rows of a frame of scores that the chart draws for some choices, as the page's script does.
+
+        Without a choice of vectors each backbone has its own.
+        """
+        choices.setdefault("vectors", "")
         for column, values in self.where.items():
             scores = scores[scores[column].isin([choices[values]] if isinstance(values, str) else values)]
         return scores
@@ -144,7 +148,7 @@ VIEWS = (
         charts.task_map(),
         (*LAYERS, "share"),
         what="{backbone}",
-        where={"backbone": "backbone", **MEASURED},
+        where={"backbone": "backbone", "vectors": "vectors", **MEASURED},
         steps=(26, 20),
         height=80,
     ),

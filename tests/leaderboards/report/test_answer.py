@@ -49,7 +49,9 @@ def test_the_pooling_stands_beside_the_layer_and_a_cost_is_told_where_it_is_know
 
 def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all():
     text = card()
-    verdict = "Take <strong>mini-dino, layer 3 of 3, class token</strong> for k-NN classification; about 600M "
+    verdict = (
+        "Take <strong>mini-dino, layer 3 of 3, class token</strong> for k-NN classification; about 600M "
+    )
     assert f'<p class="verdict">{verdict}parameters. How much it may lose is not known.</p>' in text
     assert "parameters. It loses at most 2.1 points (95 %).</p>" in card({"loss": 2.14})
     assert "parameters. It is shown to be the best.</p>" in card({"loss": 0.0}, untested=())
