@@ -274,7 +274,7 @@ def panels() -> Spec:
 
 
 def glance() -> Spec:
-    """Curves over layers in a small panel a task: what is advised is blue, with a ring at its layer; others grey."""
+    """Curves over layers in a small panel a task; what is advised is blue, with a ring at its layer."""
     bare = {"title": "{glance_across}", "axis": {"tickMinStep": "{tick}", "tickCount": 4}}
     height = {"title": "{glance_score}", "axis": {"tickCount": 3}}
     places = {"x": _ACROSS | bare, "y": _VALUE | height}

@@ -135,9 +135,9 @@ class Report:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """Columns `SCORES`: every block by each metric of a column, in the pooling that is shown, ``vectors`` "".
+        """Columns `SCORES`: every block in the pooling that is shown, by each metric of a column.
 
-        If a column has several poolings, the rows of each follow, with its name as ``vectors``.
+        Their ``vectors`` are ""; if a column has several poolings, rows of each follow, named by ``vectors``.
         Backbones of a column are in descending order of their best scores. ``place`` is best, maybe (not
         shown to be worse than the backbone's best) or empty; ``group`` is that of the backbone, at its best
         layer by the column's own metric, and empty elsewhere. Published numbers, which come last, have
