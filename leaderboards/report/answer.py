@@ -93,11 +93,9 @@ def glance(answers: Sequence[Answer], report: Report) -> tuple[pd.DataFrame, dic
                 place = "chosen" if each is chosen else "own" * (each.backbone == chosen.backbone)
                 own = {"column": heading, "backbone": answer.column.labels[each.backbone], "place": place}
                 rows.append(asdict(each) | own | {"relative": each.layer / each.depth})
-        label = "" if common(choice) else f"{answer.column.labels[chosen.backbone]}, "
-        words[heading] = [
-            *wrap(titles[heading], TITLE if more else 99),
-            f"{label}layer {chosen.layer}: {fixed(chosen.value, 1)} %",
-        ]
+        label = "" if common(choice) else answer.column.labels[chosen.backbone]
+        lines = [*wrap(titles[heading], TITLE), *wrap(label, TITLE)] if more else [titles[heading]]
+        words[heading] = [*lines, f"layer {chosen.layer}: {fixed(chosen.value, 1)} %"]
     return pd.DataFrame(rows, columns=[*GLANCE]), {
         "glance_titles": words,
         "glance_order": [*words],

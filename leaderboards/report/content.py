@@ -45,8 +45,10 @@ SCORES = (
     "vectors",
 )
 COST = ("backbone", "layer", "timed_at", "ms", "disturbed", "parameters", "dim")
-MATRICES = ("table", "first", "second", "columns", "numbers", "first_layers", "second_layers")
-MATRICES += ("nearest", "turned_nearest")
+MATRICES = (
+    *("table", "first", "second", "columns", "numbers", "first_layers", "second_layers"),
+    *("nearest", "turned_nearest"),
+)
 CELLS = 400_000  # maximum numbers of CKA on the page
 
 # groups of backbones in a column; with 95 % the best on average is in one of the first two
