@@ -2,12 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from math import isnan
 from textwrap import wrap
 from typing import Any
 
-import pandas as pd
 from markupsafe import Markup
 
 from layerboard.leaderboards.answer.answer import Answer
@@ -20,11 +18,7 @@ from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.leaderboards.report.views import view_named
 
-MOST_CURVES, TITLE = 7, 18  # grey curves of a task at most: its best backbones; letters of a line of a title
-GLANCE = (
-    *("column", "backbone", "pooling", "layer", "depth", "relative", "value", "ci_low", "ci_high"),
-    *("loss", "place"),
-)
+TITLE = 18  # letters of a line of a title in the chart
 
 
 def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
@@ -49,7 +43,7 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
         "answer",
         verdict=_verdict(answers, choice, report),
         caveats=[*report.board.warnings, *(Text((text,)) for text in caveats), *report.disturbed],
-        glance=view_named("glance"),
+        view=view_named("advice"),
         cards=cards,
     )
 
@@ -74,47 +68,32 @@ def card_titles(answers: Sequence[Answer]) -> dict[str, str]:
     return titles | {heading: f"{titles[heading]}: {heading}" for heading in many}
 
 
-def glance(answers: Sequence[Answer], report: Report) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Curves over layers of what is advised and of the best other backbones, and the words of their chart.
-
-    Columns `GLANCE`, one row a layer, in the vectors of the backbone's best layer; ``place`` is ``chosen``,
-    ``own`` (another layer of what is advised) or empty.
-    """
-    choice, titles, rows = advised(answers), card_titles(answers), list[dict[str, Any]]()
-    words: dict[str, list[str]] = {}
-    more = len(answers) > 1
-    for answer in answers:
-        chosen, heading = choice.candidates[answer.column], answer.column.heading
-        tops = {each.backbone: each for each in answer.candidates[::-1]}  # the first of each is its highest
-        highest = sorted(tops, key=lambda name: -tops[name].value)[:MOST_CURVES]
-        drawn = {name: tops[name] for name in highest} | {chosen.backbone: chosen}
-        for each in answer.candidates:
-            if each.backbone in drawn and each.pooling == drawn[each.backbone].pooling:
-                place = "chosen" if each is chosen else "own" * (each.backbone == chosen.backbone)
-                own = {"column": heading, "backbone": answer.column.labels[each.backbone], "place": place}
-                rows.append(asdict(each) | own | {"relative": each.layer / each.depth})
-        label = "" if common(choice) else answer.column.labels[chosen.backbone]
-        lines = [*wrap(titles[heading], TITLE), *wrap(label, TITLE)] if more else [titles[heading]]
-        words[heading] = [*lines, f"layer {chosen.layer}: {fixed(chosen.value, 1)} %"]
-    return pd.DataFrame(rows, columns=[*GLANCE]), {
-        "glance_titles": words,
-        "glance_order": [*words],
-        "glance_height": 64 if more else 240,
-        "glance_across": None if more else "layer",
-        "glance_score": None if more or not answers else f"{answers[0].column.metric}, %",
-    }
+def chart_words(answers: Sequence[Answer]) -> dict[str, Any]:
+    """The words of the answer's chart: what is advised in each task, and the lines above its panel."""
+    choice, titles, advice = advised(answers), card_titles(answers), dict[str, dict[str, object]]()
+    for column, each in choice.candidates.items():
+        label, heading = column.labels[each.backbone], column.heading
+        lines = wrap(titles[heading], TITLE) if len(titles) > 1 else [titles[heading]]
+        lines += [] if common(choice) else wrap(label, TITLE)
+        lines.append(f"layer {each.layer}: {fixed(each.value, 1)} %")
+        vectors = "" if column.poolings[each.backbone] == each.pooling else each.pooling
+        advice[heading] = {"backbone": label, "layer": each.layer, "vectors": vectors, "lines": lines}
+    axes = {"panel_height": 64, "panel_across": None, "panel_score": None}
+    if len(advice) == 1:
+        axes = {"panel_height": 240, "panel_across": "layer", "panel_score": f"{answers[0].column.metric}, %"}
+    return axes | {"advice": advice, "advised_tasks": [*advice]}
 
 
 def _verdict(answers: Sequence[Answer], choice: Choice, report: Report) -> Text:
     """Which backbone and layer to take, what that costs, and what it may lose, in one or two sentences."""
     if not common(choice):
         return Text(("No backbone has a score in every task: the best of each is on its card.",))
-    one, (first, *more) = choice.deepest, choice.places
-    layer = "" if more else f", layer {first[0]} of {one.depth}, {pooling_name(first[1])}"
+    deepest, (first, *more) = choice.deepest, choice.places
+    layer = "" if more else f", layer {first[0]} of {deepest.depth}, {pooling_name(first[1])}"
     start = f"One backbone for all {len(answers)} tasks: " if len(answers) > 1 else "Take "
     end = ", with its own layer for each" if more else ""
     end += f" for {card_titles(answers)[answers[0].column.heading]}" if len(answers) == 1 else ""
-    named, costs = f"{report.board.labels[one.backbone]}{layer}", price(choice)
+    named, costs = f"{report.board.labels[deepest.backbone]}{layer}", price(choice)
     end += f"; {costs}. " if costs else ". "
     return Text((start, Strong(named), end + _risk(answers, choice)))
 

@@ -273,33 +273,43 @@ def panels() -> Spec:
     return _open(_PLACE) | facet | {"columns": "{columns}", "spec": inner}
 
 
-def glance() -> Spec:
-    """Curves over layers in a small panel a task; what is advised is blue, with a ring at its layer."""
-    bare = {"title": "{glance_across}", "axis": {"tickMinStep": "{tick}", "tickCount": 4}}
-    height = {"title": "{glance_score}", "axis": {"tickCount": 3}}
-    places = {"x": _ACROSS | bare, "y": _VALUE | height}
-    band = {"x": places["x"], "y": places["y"] | {"field": "ci_low"}, "y2": {"field": "ci_high"}}
-    blue: Spec = {"color": "var(--accent, #0072b2)"}
+def advised_curves() -> Spec:
+    """Curves over layers, a panel a task; what is advised is blue with a ring at its layer, all others grey.
+
+    ``role`` says which rows are of the advised backbone, in the advised vectors.
+    """
+    bare = {"title": "{panel_across}", "axis": {"tickMinStep": "{tick}", "tickCount": 4}}
+    places = {"x": _ACROSS | bare, "y": _VALUE | {"title": "{panel_score}", "axis": {"tickCount": 3}}}
+    band = places | {"y": places["y"] | {"field": "ci_low"}, "y2": {"field": "ci_high"}}
     grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "opacity": 0.45, "aria": False}
-    tips = [_tip("backbone"), _tip("where", "layer"), _tip("value", "score, %", ".1f"), *_SCORE_TIPS[3:]]
-    advised, chosen = "datum.place != ''", "datum.place == 'chosen'"
-    layers = [
-        _plotted(grey, places | {"detail": {"field": "backbone"}}, f"!({advised})"),
-        _plotted(blue | {"type": "area", "opacity": 0.2, "aria": False}, band, advised),
-        _plotted(blue | {"type": "line", "strokeWidth": 1.8, "aria": False}, places, advised),
-        _plotted(blue | {"type": "point", "filled": True, "size": 22}, places | {"tooltip": tips}, advised),
-        _plotted(blue | {"type": "point", "size": 230, "strokeWidth": 1.6, "aria": False}, places, chosen),
+    tips = [_tip("backbone"), _tip("where", "layer"), _tip("score", "score"), *_SCORE_TIPS[3:]]
+    marks = [
+        ({"type": "area", "opacity": 0.2, "aria": False}, band, "datum.own"),
+        ({"type": "line", "strokeWidth": 1.8, "aria": False}, places, "datum.own"),
+        ({"type": "point", "filled": True, "size": 22}, places | {"tooltip": tips}, "datum.own"),
+        (
+            {"type": "point", "size": 230, "strokeWidth": 1.6, "aria": False},
+            places,
+            "datum.role == 'advised'",
+        ),
     ]
+    blue = {"color": "var(--accent, #0072b2)"}
+    layers = [_plotted(grey, places | {"detail": {"field": "backbone"}}, "!datum.own")]
+    layers += [_plotted(mark | blue, encoding, only) for mark, encoding, only in marks]
     header = {"labelAnchor": "start", "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 0}
-    header |= {"labelExpr": "{=glance_titles}[datum.value]", "labelPadding": 4}
-    field = {"field": "column", "type": "nominal", "title": None, "sort": "{glance_order}", "header": header}
-    inner = {"width": "{width}", "height": "{glance_height}", "layer": layers}
-    shape = {
-        "columns": "{columns}",
-        "spacing": 10,
-        "resolve": {"scale": {"y": "independent"}, "axis": {"x": "independent"}},
-    }
-    return _open(_PLACE) | {"facet": field, "spec": inner} | shape
+    header |= {"labelExpr": "{=advice}[datum.value].lines", "labelPadding": 4}
+    field = {"field": "column", "type": "nominal", "title": None, "sort": "{advised_tasks}", "header": header}
+    inner = {"width": "{width}", "height": "{panel_height}", "layer": layers}
+    apart = {"scale": {"y": "independent"}, "axis": {"x": "independent"}}
+    transforms = [
+        _calculate("advice", "{=advice}[datum.column]"),
+        _calculate("own", "datum.backbone == datum.advice.backbone"),
+        {"filter": "datum.measure == datum.column"},
+        {"filter": "datum.vectors == (datum.own ? datum.advice.vectors : '')"},
+        _calculate("role", "datum.own ? datum.layer == datum.advice.layer ? 'advised' : 'own' : 'other'"),
+    ]
+    spec = {"facet": field, "spec": inner, "columns": "{columns}", "spacing": 10, "resolve": apart}
+    return _open(_PLACE, *transforms) | spec
 
 
 def depth_map() -> Spec:

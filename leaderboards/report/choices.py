@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from layerboard.leaderboards.charts.style import Spec
-from layerboard.leaderboards.report.content import Report, vectors_of
+from layerboard.leaderboards.report.content import Report, shown_poolings
 
 Words = dict[str, Any]  # what fills the placeholders of charts, by their names
 
@@ -43,7 +43,7 @@ def choices_of(report: Report) -> dict[str, ReportChoice]:
     others = [label for pair in ends if usual in pair for label in pair if label != usual]
     metrics = report.measures[["measure", "metric"]].itertuples(index=False, name=None)
     across = dict(sorted(ACROSS.items(), reverse=len(set(report.backbones["depth"])) > 1))
-    vectors = dict.fromkeys(each for column in report.board.columns for each in vectors_of(column))
+    vectors = dict.fromkeys(each for column in report.board.columns for each in shown_poolings(column))
     choices = (
         ReportChoice("task", "task", task_words(report), {}),
         ReportChoice("measure", "metric", measure_words(report), dict(metrics)),
@@ -78,7 +78,7 @@ def task_words(report: Report) -> dict[str, Words]:
             "order": rows["backbone"].tolist(),
             "grouped": rows["backbone"].iloc[families.argsort(kind="stable")].tolist(),
             "measure": measures.get_group(column.heading)["measure"].tolist(),
-            "vectors": vectors_of(column),
+            "vectors": shown_poolings(column),
         }
     return words
 

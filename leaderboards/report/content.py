@@ -151,7 +151,7 @@ class Report:
             _scores(column, self.board.bounds[column.key], measure, metric, vectors)
             for column in self.board.columns
             for measure, metric in measures.get_group(column.heading).itertuples(index=False, name=None)
-            for vectors in vectors_of(column)
+            for vectors in shown_poolings(column)
         ]
         costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6)
         measured = with_costs(self._labelled(parts, (*SCORES, "view_size")), costs)
@@ -275,7 +275,7 @@ def _matrix(matrix: LayerCka) -> tuple[object, ...]:
     return (matrix.table, *ends, *names, *(each.nearest.tolist() for each in (matrix, matrix.turned)))
 
 
-def vectors_of(column: Column) -> list[str]:
+def shown_poolings(column: Column) -> list[str]:
     """The poolings that can be shown of a column: "" for each backbone's own, and each of several."""
     several = {*column.other_poolings, *column.poolings.values()} if column.other_poolings else set()
     return ["", *sorted(several, key=pooling_rank)]

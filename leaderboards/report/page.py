@@ -11,7 +11,7 @@ from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts.engine import vega_script
 from layerboard.leaderboards.charts.style import SWATCHES
 from layerboard.leaderboards.inside.page import inside_page
-from layerboard.leaderboards.report.answer import answer_html, glance
+from layerboard.leaderboards.report.answer import answer_html, chart_words
 from layerboard.leaderboards.report.choices import ReportChoice, choices_of, matrix_words, series_words
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from layerboard.leaderboards.report.content import Report
@@ -133,12 +133,14 @@ def _further_sections(
 def _data(report: Report, choices: Mapping[str, ReportChoice]) -> dict[str, Any]:
     """What the page's script reads: frames, charts, and what the choices mean."""
     words = series_words(report.looks) | matrix_words(report)
-    curves, of_curves = glance(report.answers, report)
-    words |= of_curves | {"tasks": [column.heading for column in report.board.columns], "font": FONT}
+    words |= chart_words(report.answers) | {
+        "tasks": [column.heading for column in report.board.columns],
+        "font": FONT,
+    }
     views = {view.name: _view(view, choices) for view in VIEWS}
     return {
         "suite": report.board.page,
-        "frames": {"scores": report.scores, "matrices": report.matrices, "glance": curves},
+        "frames": {"scores": report.scores, "matrices": report.matrices},
         "choices": {choice.name: choice.words for choice in choices.values()},
         "views": views | {"best": TABLE},
         "words": words,

@@ -38,7 +38,7 @@ class ReportView:
     note: str  # how to read it
     spec: Spec
     csv: tuple[str, ...]  # columns of its numbers, of the frame or of the chart's transforms
-    frame: Literal["scores", "matrices", "glance"] = "scores"  # of the report
+    frame: Literal["scores", "matrices"] = "scores"  # of the report
     what: str = "{task}"  # what it shows at the moment, from the words of the choices
     where: Where = field(default_factory=dict)  # which rows
     backbones: Literal["picked", "listed", "shown", ""] = ""  # of which rows are drawn; "" for any
@@ -69,13 +69,13 @@ class ReportView:
 
 VIEWS = (
     ReportView(
-        "glance",
+        "advice",
         "The score of each layer",
-        "Blue: what is advised, with its 95 % interval; the ring marks its layer. Grey: the best others.",
-        charts.glance(),
-        ("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high", "place"),
-        "glance",
+        "Blue: what is advised, with its 95 % interval; the ring marks its layer. Grey: the others.",
+        charts.advised_curves(),
+        ("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high", "role"),
         what="",
+        where=MEASURED,
         height=300,
         panel=("column", 120),
     ),

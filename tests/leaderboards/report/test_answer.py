@@ -7,7 +7,7 @@ from layerboard.leaderboards.answer.answer import answers_of
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.standings import mean_ranks
 from layerboard.leaderboards.findings.facts import Facts
-from layerboard.leaderboards.report.answer import answer_html, glance
+from layerboard.leaderboards.report.answer import answer_html, chart_words
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame
@@ -71,27 +71,25 @@ def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all
     assert "loses at most" not in text
 
 
-def test_the_chart_of_the_answer_has_what_is_advised_and_the_best_others_layer_by_layer():
+def test_the_chart_of_the_answer_names_what_is_advised_in_each_task():
     answers = answers_of(usual().board)
-    rows, words = glance(answers, usual())
-    chosen = rows[rows["place"] == "chosen"]
-    assert chosen[["column", "backbone", "layer", "value"]].to_numpy().tolist() == [
-        [KNN, "mini-dino", 3, 62.25],
-        [DAVIS, "mini-dino", 1, 31.125],
-    ]
-    assert words["glance_titles"] == {
-        KNN: ["k-NN", "classification", "layer 3: 62.2 %"],
-        DAVIS: ["video mask", "propagation", "layer 1: 31.1 %"],
+    layers = {KNN: (3, "62.2"), DAVIS: (1, "31.1")}
+    lines = {KNN: ["k-NN", "classification"], DAVIS: ["video mask", "propagation"]}
+    assert chart_words(answers)["advice"] == {
+        heading: {
+            "backbone": "mini-dino",
+            "layer": layer,
+            "vectors": "",
+            "lines": [*lines[heading], f"layer {layer}: {score} %"],
+        }
+        for heading, (layer, score) in layers.items()
     }
-    assert len(rows) == 2 * 3 * len(SCORES)
-    assert (rows["place"] == "own").sum() == 4
     # without one backbone for all, the best of each task, by name
-    alone = [replace(answers[0], candidates=answers[0].candidates[:1]), answers[1]]
     clip = tuple(each for each in answers[1].candidates if each.backbone == "mini-clip")
-    alone[1] = replace(answers[1], best=clip[0], candidates=clip)
-    _, words = glance(alone, usual())
-    place = f"layer {clip[0].layer}: {clip[0].value:.1f} %"
-    assert words["glance_titles"][DAVIS][2:] == ["mini-clip", place]
+    alone = replace(answers[0], candidates=answers[0].candidates[:1])
+    apart = chart_words([alone, replace(answers[1], best=clip[0], candidates=clip)])["advice"][DAVIS]
+    assert apart["lines"][2:] == ["mini-clip", f"layer {clip[0].layer}: {clip[0].value:.1f} %"]
+    assert chart_words([])["advice"] == {}
 
 
 def test_toys_are_named_as_toys_and_own_images_by_their_folder():

@@ -304,8 +304,8 @@ def test_the_first_screen_has_the_answer_and_its_chart(browser, path):
         with browser.new_context(viewport={"width": width, "height": height}) as context:
             tab = context.new_page()
             tab.goto(path.as_uri())
-            tab.wait_for_selector("#view-glance svg")
-            sentence, chart = (tab.locator(each).bounding_box() for each in (".verdict", "#view-glance svg"))
+            tab.wait_for_selector("#view-advice svg")
+            sentence, chart = (tab.locator(each).bounding_box() for each in (".verdict", "#view-advice svg"))
             assert sentence["y"] + sentence["height"] < height
             assert chart["y"] + chart["height"] < height
             assert chart["x"] + chart["width"] <= width

@@ -11,7 +11,7 @@ from layerboard.leaderboards.report.content import (
     UNTESTED,
     WORSE,
     report_of,
-    vectors_of,
+    shown_poolings,
 )
 from layerboard.leaderboards.report.views import view_named
 from tests.leaderboards.builder import floor, frame, layers
@@ -87,11 +87,11 @@ def test_records_without_scores_make_an_empty_board():
     assert {*SCORES} < {*found.scores.columns}
 
 
-def test_the_vectors_of_a_backbone_stand_side_by_side_where_several_were_run():
+def test_the_shown_poolings_a_backbone_stand_side_by_side_where_several_were_run():
     own, mean = layers([50.0, 60.0, 55.0]), layers([40.0, 45.0, 70.0], pooling="mean", primary=False)
     other = layers([30.0, 20.0, 10.0], backbone="mini-clip", family="CLIP")
     found = board(frame(own, mean, other))
-    assert vectors_of(found.board.columns[0]) == ["", "cls", "mean"]
+    assert shown_poolings(found.board.columns[0]) == ["", "cls", "mean"]
     curves, ranking = (view_named(name) for name in ("curves", "ranking"))
     heights = {
         vectors: curves.rows(found.scores, measure=KNN, vectors=vectors)["value"].tolist()
@@ -104,4 +104,4 @@ def test_the_vectors_of_a_backbone_stand_side_by_side_where_several_were_run():
     assert best[["backbone", "value"]].to_numpy().tolist() == [["mini-dino", 60.0], ["mini-clip", 30.0]]
     assert {*best["group"]} == {UNTESTED}  # only the best vectors of each were compared
     assert [*found.best["value"]] == [70.0, 30.0]
-    assert vectors_of(board().board.columns[0]) == [""]
+    assert shown_poolings(board().board.columns[0]) == [""]
