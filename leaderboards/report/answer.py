@@ -109,9 +109,10 @@ def _risk(answers: Sequence[Answer], choice: Choice) -> str:
     if len(answers) == 1:
         text = loss(answers[0], choice.deepest)
         return f"It {text} (95 %)." if known[worst] else f"It is {text}."
-    those = ", of the tasks where that is known" if len(known) < len(losses) else ""
+    those = "Of the tasks that can rank, it" if len(ranking) < len(answers) else "It"
+    those = "Of the tasks where that is known, it" if len(known) < len(losses) else those
     most = f"up to {fixed(known[worst], 1)} points (95 %)"
-    return f"It may lose {most}, most in {card_titles(answers)[worst]}{those}."
+    return f"{those} may lose most in {card_titles(answers)[worst]}: {most}."
 
 
 def _baselines(answer: Answer, report: Report) -> list[tuple[str, float]]:
