@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,7 @@ from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text, said
 from layerboard.leaderboards.blocks.display import pooling_rank, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import (
-    DISTURBANCE,
-    disturbances,
-    find_measured_device,
-    layer_costs,
-    with_costs,
-)
+from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Bounds
 from layerboard.leaderboards.board.frames import (
     INTERVAL,
@@ -153,10 +148,18 @@ class Report:
             for measure, metric in measures.get_group(column.heading).itertuples(index=False, name=None)
             for vectors in shown_poolings(column)
         ]
-        costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6)
-        measured = with_costs(self._labelled(parts, (*SCORES, "view_size")), costs)
+        places, costs = ["column", "backbone", "pooling", "layer"], [*dict(AXES)]
+        facts = attrgetter(*places[2:], *costs)
+        known = [
+            (answer.column.heading, answer.column.labels[each.backbone], *facts(each))
+            for answer in self.answers
+            for each in answer.candidates
+        ]
+        measured = self._labelled(parts, SCORES)
+        measured = measured.merge(pd.DataFrame(known, columns=[*places, *costs]), "left", on=places)
+        measured["parameters"] /= 1e6
         others = self._labelled([self._published()], SCORES)
-        rows = pd.concat([measured.drop(columns="view_size"), *([others] if len(others) else [])])
+        rows = pd.concat([measured, *([others] if len(others) else [])])
         rows = rows.reset_index(drop=True)
         return rows.assign(relative=rows["layer"] / rows["depth"])
 
@@ -210,24 +213,10 @@ class Report:
         return costs.loc[costs["backbone"].isin(self.labels), [*COST]]
 
     @cached_property
-    def costs(self) -> pd.DataFrame:
-        """Columns `COST` of all backbones: latency of an image and weights up to a block, size of a vector.
-
-        If a backbone was not measured, weights are an equal share per block, and latency is NaN.
-        """
-        guessed = [
-            (backbone.label, layer, "", np.nan, False, *facts.costs_at(layer, backbone.depth))
-            for backbone, facts in self.known
-            if backbone.label not in set(self.measured_costs["backbone"])
-            for layer in range(1, backbone.depth + 1)
-        ]
-        parts = [part for part in (self.measured_costs, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST])
-
-    @cached_property
     def axes(self) -> tuple[tuple[str, str], ...]:
         """The axes of `AXES` for which there are numbers."""
-        return tuple((name, title) for name, title in AXES if self.costs[name].notna().any())
+        frames = self.scores, self.measured_costs
+        return tuple(axis for axis in AXES if any(frame[axis[0]].notna().any() for frame in frames))
 
     @cached_property
     def cka(self) -> list[CkaMap]:

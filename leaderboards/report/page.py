@@ -86,7 +86,7 @@ def _scored_sections(report: Report, choices: Mapping[str, ReportChoice]) -> lis
         _viewed("task", "one task", "One task, layer by layer", TASK_VIEWS, shared),
     ]
     if report.axes:
-        partly, measured = bool(report.costs["ms"].isna().any()), len(report.measured_costs) > 0
+        partly, measured = bool(report.best["ms"].isna().any()), len(report.measured_costs) > 0
         shared |= {"measured": measured, "partly": partly, "disturbed": report.disturbed}
         sections.append(_viewed("cost", "cost", "What quality costs", ["tradeoff"], shared))
     shared |= {"rows": len(report.board.columns)}

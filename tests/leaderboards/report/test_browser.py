@@ -135,9 +135,11 @@ def test_the_legend_highlights_and_hides(shared):
     first.get_by_role("button", name="Hide mini-fs").press("Enter")
     shared.wait_for_function(f"{lines} === {everything - 3}")
     assert not first.is_visible()
+    assert "backbones: 3 of 4" in shared.inner_text("#pick")
     shared.click("#pick")
     shared.check("#menu input[value=mini-fs]")
     shared.keyboard.press("Escape")
+    assert not shared.locator("#menu").is_visible()
     shared.wait_for_function(f"{lines} === {everything}")
     first.get_by_role("button", name="mini-fs", exact=True).press("Enter")
     assert "mark" not in shared.url
@@ -197,20 +199,6 @@ def test_another_task_changes_the_charts(shared):
     shared.wait_for_function(
         "document.querySelector('#view-ranking svg')?.outerHTML.includes('61.5 ± 1.0, layer 2/3')"
     )
-
-
-def test_backbones_are_chosen_by_boxes(shared):
-    show(shared, "curves")
-    lines = "document.querySelectorAll('#view-curves svg [aria-roledescription=point]').length"
-    everything = shared.evaluate(lines)
-    shared.click("#pick")
-    shared.uncheck("#menu input[value=mini-fs]")
-    shared.wait_for_function(f"{lines} === {everything - 3}")
-    assert "backbones: 3 of 4" in shared.inner_text("#pick")
-    shared.check("#menu input[value=mini-fs]")
-    shared.keyboard.press("Escape")
-    shared.wait_for_function(f"{lines} === {everything}")
-    assert not shared.locator("#menu").is_visible()
 
 
 def test_the_csv_of_a_chart_holds_the_numbers_of_the_leaderboard(shared):
