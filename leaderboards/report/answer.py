@@ -78,7 +78,7 @@ def chart_words(answers: Sequence[Answer]) -> dict[str, Any]:
         lines.append(f"layer {each.layer}: {fixed(each.value, 1)} %")
         vectors = "" if column.poolings[each.backbone] == each.pooling else each.pooling
         advice[heading] = {"backbone": label, "layer": each.layer, "vectors": vectors, "lines": lines}
-    axes = {"panel_height": 64, "panel_across": None, "panel_score": None}
+    axes: dict[str, Any] = {"panel_height": 64, "panel_across": None, "panel_score": None}
     if len(advice) == 1:
         axes = {"panel_height": 240, "panel_across": "layer", "panel_score": f"{answers[0].column.metric}, %"}
     return axes | {"advice": advice, "advised_tasks": [*advice]}

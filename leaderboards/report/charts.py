@@ -283,7 +283,7 @@ def advised_curves() -> Spec:
     band = places | {"y": places["y"] | {"field": "ci_low"}, "y2": {"field": "ci_high"}}
     grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "opacity": 0.45, "aria": False}
     tips = [_tip("backbone"), _tip("where", "layer"), _tip("score", "score"), *_SCORE_TIPS[3:]]
-    marks = [
+    marks: list[tuple[Spec, Spec, str]] = [
         ({"type": "area", "opacity": 0.2, "aria": False}, band, "datum.own"),
         ({"type": "line", "strokeWidth": 1.8, "aria": False}, places, "datum.own"),
         ({"type": "point", "filled": True, "size": 22}, places | {"tooltip": tips}, "datum.own"),
