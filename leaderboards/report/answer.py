@@ -42,7 +42,7 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
     return filled(
         "answer",
         verdict=_verdict(answers, choice, report),
-        caveats=[*report.board.warnings, *(Text((text,)) for text in caveats), *report.disturbed],
+        caveats=[*(Text((text,)) for text in (*report.board.warnings, *caveats)), *report.disturbed],
         view=view_named("advice"),
         cards=cards,
     )
