@@ -33,7 +33,8 @@ MOST_CELLS = 256  # maximum rows and columns of a matrix that are drawn individu
 # to which each has a line of its own
 NAMES, SMALLEST_NAME, LABEL_ROOM, LARGEST_CELL, MOST_LARGE = 95.0, 8.0, 13.0, 24.0, 2
 SMALLEST, LARGEST, MOST_GROUPS = 52.0, 96.0, 4  # sides of a small map; maximum groups of maps per line
-DENSE = 18.0  # smallest side of a map among many
+# smallest side of a map among many, in panels of many rows and of at most so few
+DENSE, DENSE_FEW, FEW_ROWS = 18.0, 32.0, 4
 CELL, IMAGE = 32, 96  # minimum width of a small map on its sheet, and maximum width of an image, in pixels
 DENSE_CELL = 16  # minimum width of a map among many on its sheet
 LABELS = 170.0  # maximum width of the names of rows
@@ -191,7 +192,9 @@ def _frame(encoding: Spec) -> Spec:
 
 def _bar(ends: tuple[str, str], unit: str) -> Spec:
     low, high = map(json.dumps, ends)
-    legend = {"direction": "horizontal", "gradientLength": 150, "gradientThickness": 10, "gradientOpacity": 1}
+    length = max(150.0, 1.2 * LETTER * len(unit))  # as long as its title in any font: a legend may follow
+    legend = {"direction": "horizontal", "gradientLength": length, "gradientThickness": 10}
+    legend |= {"gradientOpacity": 1}
     legend |= {"values": [0, 1], "labelExpr": f"datum.value < 0.5 ? {low} : {high}"}
     legend |= {"labelOverlap": False, "titleLimit": WIDTH}
     field = {"field": "colour", "type": "quantitative", "title": unit or None}
@@ -297,7 +300,8 @@ class _Layout:
         label = {"labelFontSize": 10, "labelAngle": 0, "labelLimit": 1.2 * (self.side + gap)}
         down, across = (gap / (gap + side) for side in self.sheet.cell)
         axes = {"x": _names("column", self.columns, across, label | {"orient": "top"})}
-        axes["y"] = _names("row", self.rows, down, {"labelLimit": LABELS})
+        room = {"labelLimit": LABELS, "minExtent": 1.15 * _names_width(self.rows)}  # in any font
+        axes["y"] = _names("row", self.rows, down, room)
         drawn = [_image(address, width, height) for address in addresses]
         # one layer each: a mark has one colour
         return _panel(group, width, height, [*drawn, *(_frame(axes | each) for each in legends or [{}])])
@@ -306,6 +310,11 @@ class _Layout:
 def _names(field: str, names: Sequence[str], gap: float, axis: Spec) -> Spec:
     scale = {"domain": [*names], "paddingInner": round(gap, 4), "paddingOuter": 0}
     return {"field": field, "type": "nominal", "title": None, "scale": scale, "axis": axis | {"grid": False}}
+
+
+def _names_width(rows: Sequence[str]) -> float:
+    """Pixels beside maps for the names of their rows."""
+    return min(max((LETTER * len(row) for row in rows), default=0.0) + 8, LABELS)
 
 
 def _layout(
@@ -320,8 +329,9 @@ def _layout(
     cells = max((-(-shape[1] // cells_to_merge(max(shape[:2]))) for shape in shapes), default=1)
     width = cells * -(-least // cells)
     sheet = Sheet(len(rows), len(columns), (max(1, round(width * tall)), width), framed)
-    label = min(max((LETTER * len(row) for row in rows), default=0.0) + 8, LABELS)
-    smallest, largest = (DENSE, LARGEST / 2) if dense else (SMALLEST, LARGEST)
+    label = _names_width(rows)
+    least_dense = DENSE if len(rows) > FEW_ROWS else DENSE_FEW
+    smallest, largest = (least_dense, LARGEST / 2) if dense else (SMALLEST, LARGEST)
     for in_line in range(min(MOST_GROUPS, max(1, len(groups))), 0, -1):
         room = (WIDTH - in_line * 18) / in_line - label
         side = min(room / max(1, len(columns)) / (1 + sheet.gap / width), largest)

@@ -2,55 +2,117 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from math import isnan
+from textwrap import wrap
+from typing import Any
 
 from markupsafe import Markup
 
 from layerboard.leaderboards.answer.answer import Answer
-from layerboard.leaderboards.answer.choice import Choice, choose, explain, price
+from layerboard.leaderboards.answer.choice import Choice, choose, explain, price, telling
 from layerboard.leaderboards.answer.phrases import cannot_rank, details, lead, loss, scored_text
 from layerboard.leaderboards.blocks.blocks import Strong, Text
-from layerboard.leaderboards.blocks.display import MAX_LOSS, fixed, plain_name, task_display
+from layerboard.leaderboards.blocks.display import MAX_LOSS, fixed, plain_name, pooling_name, task_display
 from layerboard.leaderboards.board.frames import PIXELS, RANDOM
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
+from layerboard.leaderboards.report.views import view_named
+
+TITLE = 18  # letters of a line of a title in the chart
 
 
 def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
-    """One sentence for all columns that have a score, caveats below it, and a card for each column."""
-    several = Counter(answer.column.task for answer in answers)
-    caveats, cards = [*report.board.warnings], []
+    """One sentence for all columns that have a score, with its chart; caveats; and a card for each column."""
+    choice, titles = advised(answers), card_titles(answers)
+    cards, caveats = list[dict[str, Any]](), list[str]()
     for answer in answers:
-        column, best, task = answer.column, answer.best, task_display(answer.column.task)
-        title = task.title if several[column.task] == 1 else f"{task.title}: {column.heading}"
-        label, score = answer.column.labels[best.backbone], fixed(best.value, 1)
+        column, best, title = answer.column, answer.best, titles[answer.column.heading]
+        label, score = column.labels[best.backbone], fixed(best.value, 1)
         lost = f"{loss(answer, best)} (95 %)" if best.loss > 0 else ""
         source = f"scored by {column.heading} on {plain_name(column.dataset_name)}"
-        card = {"title": title, "asks": task.asks, "best": best, "score": score, "backbone": label}
+        card = {"title": title, "asks": task_display(column.task).asks, "best": best, "score": score}
         card |= {"interval": scored_text(best).removeprefix(score), "anchor": report.looks[label]["anchor"]}
-        card |= {"sure": "; ".join(filter(None, [lost, lead(answer)]))}
+        card |= {"backbone": label, "sure": "; ".join(filter(None, [lost, lead(answer)]))}
         card |= {"baselines": _baselines(answer, report), "facts": [source, *details(answer)]}
         cards.append(card)
         caveats += [f"{title}: {cannot_rank(answer)}."] if answer.baselines else []
-    verdict = [*_verdict(answers, report), *(Text((text,)) for text in caveats), *report.disturbed]
-    return filled("answer", verdict=verdict, cards=cards)
+    if len(answers) > 1 and common(choice):
+        why = explain(choice, answers, MAX_LOSS, short=True)
+        caveats.insert(0, f"{why[:1].upper()}{why[1:]}. The best of each task is on its card.")
+    return filled(
+        "answer",
+        verdict=_verdict(answers, choice, report),
+        caveats=[*(Text((text,)) for text in (*report.board.warnings, *caveats)), *report.disturbed],
+        view=view_named("advice"),
+        cards=cards,
+    )
 
 
-def _verdict(answers: Sequence[Answer], report: Report) -> list[Text]:
-    """Which backbone and layers to take: for one task the best, for several the first that is recommended.
+def advised(answers: Sequence[Answer]) -> Choice:
+    """What is advised: of one task its best, of several the first backbone for all, or else each best."""
+    for choice in choose(answers, MAX_LOSS) if len(answers) > 1 else ():
+        return choice
+    return Choice({answer.column: answer.best for answer in answers})
 
-    Then, why.
-    """
-    choices = choose(answers, MAX_LOSS)
-    start, end = f"One backbone for all {len(answers)} tasks: ", " The best of each task is on its card."
+
+def common(choice: Choice) -> bool:
+    """Whether a choice is of one backbone for all of its columns."""
+    return len({each.backbone for each in choice.candidates.values()}) == 1
+
+
+def card_titles(answers: Sequence[Answer]) -> dict[str, str]:
+    """What the task of each column is called, by its heading, which is part of it if a task has several."""
+    several = Counter(answer.column.task for answer in answers)
+    titles = {answer.column.heading: task_display(answer.column.task).title for answer in answers}
+    many = (answer.column.heading for answer in answers if several[answer.column.task] > 1)
+    return titles | {heading: f"{titles[heading]}: {heading}" for heading in many}
+
+
+def chart_words(answers: Sequence[Answer]) -> dict[str, Any]:
+    """The words of the answer's chart: what is advised in each task, and the lines above its panel."""
+    choice, titles, advice = advised(answers), card_titles(answers), dict[str, dict[str, object]]()
+    for column, each in choice.candidates.items():
+        label, heading = column.labels[each.backbone], column.heading
+        lines = wrap(titles[heading], TITLE) if len(titles) > 1 else [titles[heading]]
+        lines += [] if common(choice) else wrap(label, TITLE)
+        lines.append(f"layer {each.layer}: {fixed(each.value, 1)} %")
+        vectors = "" if column.poolings[each.backbone] == each.pooling else each.pooling
+        advice[heading] = {"backbone": label, "layer": each.layer, "vectors": vectors, "lines": lines}
+    axes: dict[str, Any] = {"panel_height": 64, "panel_across": None, "panel_score": None}
+    if len(advice) == 1:
+        axes = {"panel_height": 240, "panel_across": "layer", "panel_score": f"{answers[0].column.metric}, %"}
+    return axes | {"advice": advice, "advised_tasks": [*advice]}
+
+
+def _verdict(answers: Sequence[Answer], choice: Choice, report: Report) -> Text:
+    """Which backbone and layer to take, what that costs, and what it may lose, in one or two sentences."""
+    if not common(choice):
+        return Text(("No backbone has a score in every task: the best of each is on its card.",))
+    deepest, (first, *more) = choice.deepest, choice.places
+    layer = "" if more else f", layer {first[0]} of {deepest.depth}, {pooling_name(first[1])}"
+    start = f"One backbone for all {len(answers)} tasks: " if len(answers) > 1 else "Take "
+    end = ", with its own layer for each" if more else ""
+    end += f" for {card_titles(answers)[answers[0].column.heading]}" if len(answers) == 1 else ""
+    named, costs = f"{report.board.labels[deepest.backbone]}{layer}", price(choice)
+    end += f"; {costs}. " if costs else ". "
+    return Text((start, Strong(named), end + _risk(answers, choice)))
+
+
+def _risk(answers: Sequence[Answer], choice: Choice) -> str:
+    """A sentence on the largest loss that a choice may have in the tasks that can rank."""
+    ranking = telling(answers)
+    losses = {answer.column.heading: choice.candidates[answer.column].loss for answer in ranking}
+    known = {heading: lost for heading, lost in losses.items() if not isnan(lost)}
+    if not known:
+        return "How much it may lose is not known."
+    worst = max(known, key=known.__getitem__)
     if len(answers) == 1:
-        start, end, choices = "Take ", "", (Choice({answers[0].column: answers[0].best}),)
-    if not choices:
-        return [Text(("No backbone has a score in every task: the best of each is on its card.",))]
-    places = ", ".join(f"{layer} {pooling}" for layer, pooling in choices[0].places)
-    named = f"{report.board.labels[choices[0].backbone]}, layer{'s' * (', ' in places)} {places}"
-    costs, why = price(choices[0]), explain(choices[0], answers, MAX_LOSS, short=True)
-    reason = Text((f"{why[:1].upper()}{why[1:]}.{end}",))
-    return [Text((start, Strong(named), f"{f' ({costs})' * bool(costs)}.")), reason]
+        text = loss(answers[0], choice.deepest)
+        return f"It {text} (95 %)." if known[worst] else f"It is {text}."
+    those = "Of the tasks that can rank, it" if len(ranking) < len(answers) else "It"
+    those = "Of the tasks where that is known, it" if len(known) < len(losses) else those
+    most = f"up to {fixed(known[worst], 1)} points (95 %)"
+    return f"{those} may lose most in {card_titles(answers)[worst]}: {most}."
 
 
 def _baselines(answer: Answer, report: Report) -> list[tuple[str, float]]:

@@ -273,6 +273,45 @@ def panels() -> Spec:
     return _open(_PLACE) | facet | {"columns": "{columns}", "spec": inner}
 
 
+def advised_curves() -> Spec:
+    """Curves over layers, a panel a task; what is advised is blue with a ring at its layer, all others grey.
+
+    ``role`` says which rows are of the advised backbone, in the advised vectors.
+    """
+    bare = {"title": "{panel_across}", "axis": {"tickMinStep": "{tick}", "tickCount": 4}}
+    places = {"x": _ACROSS | bare, "y": _VALUE | {"title": "{panel_score}", "axis": {"tickCount": 3}}}
+    band = places | {"y": places["y"] | {"field": "ci_low"}, "y2": {"field": "ci_high"}}
+    grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "opacity": 0.45, "aria": False}
+    tips = [_tip("backbone"), _tip("where", "layer"), _tip("score", "score"), *_SCORE_TIPS[3:]]
+    marks: list[tuple[Spec, Spec, str]] = [
+        ({"type": "area", "opacity": 0.2, "aria": False}, band, "datum.own"),
+        ({"type": "line", "strokeWidth": 1.8, "aria": False}, places, "datum.own"),
+        ({"type": "point", "filled": True, "size": 22}, places | {"tooltip": tips}, "datum.own"),
+        (
+            {"type": "point", "size": 230, "strokeWidth": 1.6, "aria": False},
+            places,
+            "datum.role == 'advised'",
+        ),
+    ]
+    blue = {"color": "var(--accent, #0072b2)"}
+    layers = [_plotted(grey, places | {"detail": {"field": "backbone"}}, "!datum.own")]
+    layers += [_plotted(mark | blue, encoding, only) for mark, encoding, only in marks]
+    header = {"labelAnchor": "start", "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 0}
+    header |= {"labelExpr": "{=advice}[datum.value].lines", "labelPadding": 4}
+    field = {"field": "column", "type": "nominal", "title": None, "sort": "{advised_tasks}", "header": header}
+    inner = {"width": "{width}", "height": "{panel_height}", "layer": layers}
+    apart = {"scale": {"y": "independent"}, "axis": {"x": "independent"}}
+    transforms = [
+        _calculate("advice", "{=advice}[datum.column]"),
+        _calculate("own", "datum.backbone == datum.advice.backbone"),
+        {"filter": "datum.measure == datum.column"},
+        {"filter": "datum.vectors == (datum.own ? datum.advice.vectors : '')"},
+        _calculate("role", "datum.own ? datum.layer == datum.advice.layer ? 'advised' : 'own' : 'other'"),
+    ]
+    spec = {"facet": field, "spec": inner, "columns": "{columns}", "spacing": 10, "resolve": apart}
+    return _open(_PLACE, *transforms) | spec
+
+
 def depth_map() -> Spec:
     """The scores of all layers of many backbones in a task as colours over relative depth."""
     start = _calculate("from", "(datum.layer - 1) / datum.depth")
@@ -359,7 +398,8 @@ def tradeoff() -> Spec:
 def alike() -> Spec:
     """CKA of every layer of one backbone, ``row``, with every layer of another, ``column``.
 
-    A line runs through the most similar column of each row if they are two.
+    A line runs through the most similar column of each row if they are two. Each two are stored once, and
+    turned if the reader wants the second one's layers as rows.
     """
     axis = {"labelOverlap": "greedy", "labelFontSize": "{font_size}", "title": "layer of {second}"}
     places = {
@@ -372,7 +412,7 @@ def alike() -> Spec:
     tips.append(_tip("value", "CKA", ".3f"))
     colour = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
     cells = _plotted(CELL, places | {"color": colour, "tooltip": tips})
-    nearest = ("datum.first != datum.second", "datum.column_at == datum.nearest[datum.row_at]")
+    nearest = ("datum.first != datum.second", "datum.column_at == datum.most_similar")
     order = {"order": {"field": "row_at"}}
     lines = [
         _plotted(
@@ -381,13 +421,19 @@ def alike() -> Spec:
         for colour, width in (("#000000", 3.2), ("#ffffff", 1.4))
     ]
     transforms: list[Spec] = [
-        {"filter": "datum.first == {=first} && datum.second == {=second}"},
+        _calculate("turned", "datum.first != {=first}"),
+        {"filter": "(datum.turned ? datum.second : datum.first) == {=first}"},
+        {"filter": "(datum.turned ? datum.first : datum.second) == {=second}"},
         {"flatten": ["numbers"], "as": ["value"]},
         {"window": [{"op": "row_number", "as": "index"}]},
-        _calculate("row_at", "floor((datum.index - 1) / datum.columns)"),
-        _calculate("column_at", "(datum.index - 1) % datum.columns"),
-        _calculate("row", "datum.first_layers[datum.row_at]"),
-        _calculate("column", "datum.second_layers[datum.column_at]"),
+        _calculate("places", "[floor((datum.index - 1) / datum.columns), (datum.index - 1) % datum.columns]"),
+        _calculate("row_at", "datum.places[datum.turned ? 1 : 0]"),
+        _calculate("column_at", "datum.places[datum.turned ? 0 : 1]"),
+        _calculate("row", "(datum.turned ? datum.second_layers : datum.first_layers)[datum.row_at]"),
+        _calculate("column", "(datum.turned ? datum.first_layers : datum.second_layers)[datum.column_at]"),
+        _calculate("most_similar", "(datum.turned ? datum.turned_nearest : datum.nearest)[datum.row_at]"),
+        _calculate("first", "{=first}"),
+        _calculate("second", "{=second}"),
         {"filter": "isValid(datum.value)"},
     ]
     size = {"width": {"step": "{cell}"}, "height": {"step": "{cell}"}}

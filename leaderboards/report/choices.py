@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from math import isnan
 from typing import Any
 
 import pandas as pd
 
 from layerboard.leaderboards.charts.style import Spec
-from layerboard.leaderboards.report.content import Report
+from layerboard.leaderboards.report.content import Report, shown_poolings
 
 Words = dict[str, Any]  # what fills the placeholders of charts, by their names
 
@@ -35,20 +36,24 @@ class ReportChoice:
 def choices_of(report: Report) -> dict[str, ReportChoice]:
     """The choices that a report has, by name."""
     compared = report.matrices
-    labels = {label: Words() for label in report.labels if label in {*compared["first"]}}
+    ends = [*zip(compared["first"], compared["second"], strict=True)]
+    labels = {label: Words() for label in report.labels if label in chain(*ends)}
     # the usual pair is the first backbone and another one, if it was compared with any
-    compared_with = compared.loc[compared["first"] == next(iter(labels), ""), "second"].tolist()
+    usual = next(iter(labels), "")
+    others = [label for pair in ends if usual in pair for label in pair if label != usual]
     metrics = report.measures[["measure", "metric"]].itertuples(index=False, name=None)
     across = dict(sorted(ACROSS.items(), reverse=len(set(report.backbones["depth"])) > 1))
+    vectors = dict.fromkeys(each for column in report.board.columns for each in shown_poolings(column))
     choices = (
         ReportChoice("task", "task", task_words(report), {}),
         ReportChoice("measure", "metric", measure_words(report), dict(metrics)),
+        ReportChoice("vectors", "vectors", dict.fromkeys(vectors, Words()), {"": "each backbone's best"}),
         ReportChoice("cost", "cost", cost_words(report), dict(report.axes)),
         ReportChoice("across", "horizontal axis", across, ACROSS_TEXTS),
         ReportChoice("backbone", "backbone", dict.fromkeys(report.backbones["backbone"], Words()), {}),
         ReportChoice("tokens", "tokens", dict.fromkeys(compared["table"], Words()), {}),
         ReportChoice("first", "backbone", labels, {}),
-        ReportChoice("second", "against", dict.fromkeys(compared_with[1:], Words()) | labels, {}),
+        ReportChoice("second", "against", dict.fromkeys(others, Words()) | labels, {}),
     )
     return {choice.name: choice for choice in choices}
 
@@ -62,7 +67,7 @@ def series_words(looks: Mapping[str, Spec]) -> Words:
 def task_words(report: Report) -> dict[str, Words]:
     """The words of each column, with its backbones from the best on: ``order``, ``grouped`` by families.
 
-    Its ``measure`` are the values that this choice has for it.
+    Its ``measure`` and ``vectors`` are the values that these choices have for it.
     """
     words = {}
     best, measures = (frame.groupby("column") for frame in (report.best, report.measures))
@@ -73,6 +78,7 @@ def task_words(report: Report) -> dict[str, Words]:
             "order": rows["backbone"].tolist(),
             "grouped": rows["backbone"].iloc[families.argsort(kind="stable")].tolist(),
             "measure": measures.get_group(column.heading)["measure"].tolist(),
+            "vectors": shown_poolings(column),
         }
     return words
 

@@ -5,7 +5,7 @@ from itertools import count
 
 from markupsafe import Markup
 
-from layerboard.leaderboards.blocks.blocks import Block, Heading, Numbers, Picture, Text
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Numbers, Picture, Table, Text
 from layerboard.leaderboards.charts.svg import svg_element
 from layerboard.leaderboards.report.templates.environment import filled
 
@@ -33,9 +33,14 @@ class CollapsibleWriter:
         self._backbones, self._room = backbones, room
         self._numbers: Iterator[int] = count()
 
-    def html(self, parts: Sequence[Collapsible], *, opened: int = 0, pictures: bool = True) -> Markup:
-        """Parts, of which the first ``opened`` are open; with their pictures or without."""
-        return filled("collapsibles", parts=parts, opened=opened, drawn=self._drawn if pictures else None)
+    def html(self, parts: Sequence[Collapsible], *, pictures: bool = True) -> Markup:
+        """Parts with their pictures or without; the first that has a table or a picture to show is open."""
+        kinds = (Table, Picture) if pictures else (Table,)
+        shows = (
+            at for at, (_, blocks) in enumerate(parts) if any(isinstance(each, kinds) for each in blocks)
+        )
+        opened, drawn = next(shows, None), self._drawn if pictures else None
+        return filled("collapsibles", parts=parts, opened=opened, drawn=drawn)
 
     def _drawn(self, picture: Picture) -> Markup | None:
         """A picture as SVG; None if the page has no room for it."""

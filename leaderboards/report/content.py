@@ -3,21 +3,17 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
 
+from layerboard.leaderboards.answer.answer import Answer, answers_of
 from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text, said
-from layerboard.leaderboards.blocks.display import score_text
+from layerboard.leaderboards.blocks.display import pooling_rank, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import (
-    DISTURBANCE,
-    disturbances,
-    find_measured_device,
-    layer_costs,
-    with_costs,
-)
+from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Bounds
 from layerboard.leaderboards.board.frames import (
     INTERVAL,
@@ -41,9 +37,13 @@ MEASURES = ("measure", "column", "metric", "floor")
 SCORES = (
     *("column", "measure", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
     *("loss", "chosen", "held_out", "optimism", "n", "place", "group", "score", "source", "verdict"),
+    "vectors",
 )
 COST = ("backbone", "layer", "timed_at", "ms", "disturbed", "parameters", "dim")
-MATRICES = ("table", "first", "second", "columns", "numbers", "first_layers", "second_layers", "nearest")
+MATRICES = (
+    *("table", "first", "second", "columns", "numbers", "first_layers", "second_layers"),
+    *("nearest", "turned_nearest"),
+)
 CELLS = 400_000  # maximum numbers of CKA on the page
 
 # groups of backbones in a column; with 95 % the best on average is in one of the first two
@@ -75,6 +75,11 @@ class Report:
         ranks = {label: rank for label, rank in self.ranks.items() if label in labels}
         vars(part).update(known=self.known, ranks=ranks, cka=[])
         return part
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers of all columns that have a score."""
+        return answers_of(self.board, self.facts)
 
     @cached_property
     def known(self) -> list[tuple[BoardBackbone, Facts]]:
@@ -129,6 +134,7 @@ class Report:
     def scores(self) -> pd.DataFrame:
         """Columns `SCORES`: every block in the pooling that is shown, by each metric of a column.
 
+        Their ``vectors`` are ""; if a column has several poolings, rows of each follow, named by ``vectors``.
         Backbones of a column are in descending order of their best scores. ``place`` is best, maybe (not
         shown to be worse than the backbone's best) or empty; ``group`` is that of the backbone, at its best
         layer by the column's own metric, and empty elsewhere. Published numbers, which come last, have
@@ -137,21 +143,30 @@ class Report:
         """
         measures = self.measures.groupby("column")[["measure", "metric"]]
         parts = [
-            _scores(column, self.board.bounds[column.key], measure, metric)
+            _scores(column, self.board.bounds[column.key], measure, metric, vectors)
             for column in self.board.columns
             for measure, metric in measures.get_group(column.heading).itertuples(index=False, name=None)
+            for vectors in shown_poolings(column)
         ]
-        costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6)
-        measured = with_costs(self._labelled(parts, (*SCORES, "view_size")), costs)
+        places, costs = ["column", "backbone", "pooling", "layer"], [*dict(AXES)]
+        facts = attrgetter(*places[2:], *costs)
+        known = [
+            (answer.column.heading, answer.column.labels[each.backbone], *facts(each))
+            for answer in self.answers
+            for each in answer.candidates
+        ]
+        measured = self._labelled(parts, SCORES)
+        measured = measured.merge(pd.DataFrame(known, columns=[*places, *costs]), "left", on=places)
+        measured["parameters"] /= 1e6
         others = self._labelled([self._published()], SCORES)
-        rows = pd.concat([measured.drop(columns="view_size"), *([others] if len(others) else [])])
+        rows = pd.concat([measured, *([others] if len(others) else [])])
         rows = rows.reset_index(drop=True)
         return rows.assign(relative=rows["layer"] / rows["depth"])
 
     @property
     def best(self) -> pd.DataFrame:
         """The rows of `scores` of the best layer of each backbone in each column, the highest first."""
-        return self.scores[~self.scores["group"].isin(["", OTHERS])]
+        return self.scores[~self.scores["group"].isin(["", OTHERS]) & (self.scores["vectors"] == "")]
 
     def _published(self) -> pd.DataFrame:
         """Published numbers of the backbones and columns of the board."""
@@ -169,6 +184,7 @@ class Report:
             value=rows["published"],
             place=OTHERS,
             group=OTHERS,
+            vectors="",
         )
         return rows[rows["column"] != ""]
 
@@ -197,24 +213,10 @@ class Report:
         return costs.loc[costs["backbone"].isin(self.labels), [*COST]]
 
     @cached_property
-    def costs(self) -> pd.DataFrame:
-        """Columns `COST` of all backbones: latency of an image and weights up to a block, size of a vector.
-
-        If a backbone was not measured, weights are an equal share per block, and latency is NaN.
-        """
-        guessed = [
-            (backbone.label, layer, "", np.nan, False, *facts.costs_at(layer, backbone.depth))
-            for backbone, facts in self.known
-            if backbone.label not in set(self.measured_costs["backbone"])
-            for layer in range(1, backbone.depth + 1)
-        ]
-        parts = [part for part in (self.measured_costs, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST])
-
-    @cached_property
     def axes(self) -> tuple[tuple[str, str], ...]:
         """The axes of `AXES` for which there are numbers."""
-        return tuple((name, title) for name, title in AXES if self.costs[name].notna().any())
+        frames = self.scores, self.measured_costs
+        return tuple(axis for axis in AXES if any(frame[axis[0]].notna().any() for frame in frames))
 
     @cached_property
     def cka(self) -> list[CkaMap]:
@@ -223,14 +225,13 @@ class Report:
 
     @cached_property
     def matrices(self) -> pd.DataFrame:
-        """Columns `MATRICES`: CKA of each backbone with itself and with each other, row by row.
+        """Columns `MATRICES`: CKA of each backbone with itself, then of each two once, row by row.
 
-        ``columns`` is the number of columns of a matrix, ``nearest`` the most similar column of each row. A
-        matrix has one layer per block if there are more than `CELLS` numbers in all.
+        ``columns`` is the number of columns of a matrix, ``nearest`` the most similar column of each row,
+        ``turned_nearest`` the most similar row of each column. A matrix has one layer per block if there are
+        more than `CELLS` numbers in all.
         """
-        every = [each for cka in self.cka for each in cka.matrices(own=True)]
-        pairs = [each for cka in self.cka for each in cka.matrices(own=False)]
-        every += [each for pair in pairs for each in (pair, pair.turned)]
+        every = [each for own in (True, False) for cka in self.cka for each in cka.matrices(own=own)]
         if sum(each.values.size for each in every) > CELLS:
             every = [each.coarse for each in every]
         return pd.DataFrame(map(_matrix, every), columns=[*MATRICES])
@@ -260,12 +261,21 @@ def _matrix(matrix: LayerCka) -> tuple[object, ...]:
     names = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
     numbers = matrix.values.round(3).ravel().tolist()
     ends = matrix.first, matrix.second, matrix.values.shape[1], numbers
-    return (matrix.table, *ends, *names, matrix.nearest.tolist())
+    return (matrix.table, *ends, *names, *(each.nearest.tolist() for each in (matrix, matrix.turned)))
 
 
-def _scores(column: Column, bounds: Bounds, measure: str, metric: str) -> pd.DataFrame:
-    """Scores of every block by a metric; by the column's own with what the data tell of them."""
-    rows = candidates(every_layer(column, None, metric))
+def shown_poolings(column: Column) -> list[str]:
+    """The poolings that can be shown of a column: "" for each backbone's own, and each of several."""
+    several = {*column.other_poolings, *column.poolings.values()} if column.other_poolings else set()
+    return ["", *sorted(several, key=pooling_rank)]
+
+
+def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: str) -> pd.DataFrame:
+    """Scores of every block by a metric; as shown and by the column's own with what the data tell of them."""
+    rows = every_layer(column, None, metric)
+    if vectors:
+        rows = pd.concat([rows[rows["pooling"] == vectors], every_layer(column, vectors, metric)])
+    rows = candidates(rows)
     is_best = rows.index.isin(best_rows(rows).index)
     best = in_order(rows[is_best], column.backbones).sort_values("value", ascending=False, kind="stable")
     marks = dict.fromkeys(best["backbone"], UNTESTED)
@@ -283,11 +293,13 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str) -> pd.Dat
         place=np.select([is_best, rows["maybe_best"].astype(bool)], ["best", "maybe"], ""),
         group=np.where(is_best, rows["backbone"].map(marks), ""),
         score=texts,
+        vectors=vectors,
         rank=rows["backbone"].map(ranks),
     )
-    if metric != column.metric:  # the data tell nothing more
+    if vectors or metric != column.metric:  # the data tell nothing more
         unknown = dict.fromkeys(("loss", "chosen", "held_out", "optimism"), np.nan)
-        rows = rows.assign(place=np.where(is_best, "best", ""), group="", **unknown)
+        group = np.where(is_best, UNTESTED, "") if metric == column.metric else ""
+        rows = rows.assign(place=np.where(is_best, "best", ""), group=group, **unknown)
     return rows.sort_values(["rank", "layer"], kind="stable")
 
 

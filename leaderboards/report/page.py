@@ -5,14 +5,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layerboard.leaderboards.answer.answer import answers_of
 from layerboard.leaderboards.blocks.blocks import Heading
 from layerboard.leaderboards.blocks.csv import numbers_text
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts.engine import vega_script
 from layerboard.leaderboards.charts.style import SWATCHES
 from layerboard.leaderboards.inside.page import inside_page
-from layerboard.leaderboards.report.answer import answer_html
+from layerboard.leaderboards.report.answer import answer_html, chart_words
 from layerboard.leaderboards.report.choices import ReportChoice, choices_of, matrix_words, series_words
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from layerboard.leaderboards.report.content import Report
@@ -30,7 +29,13 @@ MANY = 24  # backbones above which charts of all show the best of each family fi
 TASK_VIEWS = ("curves", "panels", "ranking", "depth_map")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"  # of charts
 # the table of best layers, as the script reads it: a view without a chart
-TABLE = {"frame": "scores", "csv": BEST, "backbones": "shown", "where": {"group": GROUPS}, "steps": [0, 0]}
+TABLE = {
+    "frame": "scores",
+    "csv": BEST,
+    "backbones": "shown",
+    "where": {"group": GROUPS, "vectors": ("",)},
+    "steps": [0, 0],
+}
 
 
 def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
@@ -41,6 +46,7 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
         *("page", "report", ["report", "examples"] if examples else ["report"]),
         scripts=" 'unsafe-eval'",  # which makes functions of chart expressions
         suite=name if name != suite else f"{suite} suite",
+        scored=not report.best.empty,
         lead=_lead(report),
         looks=report.looks.values(),
         shapes=SWATCHES,
@@ -73,14 +79,14 @@ def _scored_sections(report: Report, choices: Mapping[str, ReportChoice]) -> lis
     count = len(report.backbones)
     listed = count if count <= MANY else report.backbones["family"].nunique()
     shared = {"choices": choices, "looks": report.looks, "rows": listed}
-    best, answers = "The best layer of each backbone in each task", answers_of(report.board, report.facts)
+    best = "The best layer of each backbone in each task"
     sections = [
-        PageSection("answer", "answer", "The answer", answer_html(answers, report)),
+        PageSection("answer", "answer", "The answer", answer_html(report.answers, report)),
         PageSection("best", "best layers", best, best_table(report, choices["task"])),
         _viewed("task", "one task", "One task, layer by layer", TASK_VIEWS, shared),
     ]
     if report.axes:
-        partly, measured = bool(report.costs["ms"].isna().any()), len(report.measured_costs) > 0
+        partly, measured = bool(report.best["ms"].isna().any()), len(report.measured_costs) > 0
         shared |= {"measured": measured, "partly": partly, "disturbed": report.disturbed}
         sections.append(_viewed("cost", "cost", "What quality costs", ["tradeoff"], shared))
     shared |= {"rows": len(report.board.columns)}
@@ -102,7 +108,7 @@ def _further_sections(
     board, sections = report.board, list[PageSection]()
     writer = CollapsibleWriter(report.labels)
     if cka := report.cka_page:
-        figures = writer.html(collapsibles(cka.blocks, "How to read the maps"), opened=2)
+        figures = writer.html(collapsibles(cka.blocks, "How to read the maps"))
         shared = {"choices": choices, "rows": 0, "figures": figures}
         sections.append(_viewed("alike", "similarity", "How alike layers are (CKA)", ["alike"], shared))
     if beyond := section_blocks(board, beyond=True):
@@ -127,7 +133,10 @@ def _further_sections(
 def _data(report: Report, choices: Mapping[str, ReportChoice]) -> dict[str, Any]:
     """What the page's script reads: frames, charts, and what the choices mean."""
     words = series_words(report.looks) | matrix_words(report)
-    words |= {"tasks": [column.heading for column in report.board.columns], "font": FONT}
+    words |= chart_words(report.answers) | {
+        "tasks": [column.heading for column in report.board.columns],
+        "font": FONT,
+    }
     views = {view.name: _view(view, choices) for view in VIEWS}
     return {
         "suite": report.board.page,
@@ -153,5 +162,5 @@ def _view(view: ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, An
     changed += [choice for choice in view.where.values() if isinstance(choice, str)]
     changed += {"picked": ["picked"], "listed": ["members"]}.get(view.backbones, [])
     changed += ["theme"] if view.renderer == "canvas" else []  # its ink is fixed when it is drawn
-    names = ("spec", "frame", "csv", "what", "where", "backbones", "steps", "cursor", "renderer")
+    names = ("spec", "frame", "csv", "what", "where", "backbones", "steps", "cursor", "renderer", "panel")
     return {name: getattr(view, name) for name in names} | {"choices": changed}

@@ -13,8 +13,8 @@ from layerboard.leaderboards.report.content import CELLS, FIRST, MAYBE, OTHERS, 
 FEW = 40  # charts with more rows have lower ones
 # columns of rows that a chart draws: the choice that a column equals, or the values that it may have
 Where = Mapping[str, str | tuple[str, ...]]
-OF_TASK: Where = {"measure": "task"}  # a column's own metric has the name of the column
-BY_METRIC: Where = {"measure": "measure"}
+OF_TASK: Where = {"measure": "task", "vectors": "vectors"}  # a column's own metric has the name of the column
+BY_METRIC: Where = {"measure": "measure", "vectors": "vectors"}
 GROUPS = (FIRST, MAYBE, WORSE, UNTESTED)  # of rows of best layers
 MEASURED: Where = {"place": ("best", "maybe", "")}
 
@@ -45,10 +45,15 @@ class ReportView:
     steps: tuple[int, int] = (0, 0)  # height of a row in pixels, and of one among more than `FEW`
     height: int = 400  # pixels that the page keeps before it is drawn, or to which its rows are added
     renderer: Literal["svg", "canvas"] = "svg"  # the latter for very many marks
+    panel: tuple[str, int] = ("backbone", 200)  # what its panels are of, and their least width in pixels
     cursor: bool = False  # whether all backbones can be read at a place of the horizontal axis
 
     def rows(self, scores: pd.DataFrame, **choices: str) -> pd.DataFrame:
-        """The rows of a frame of scores that the chart draws for some choices, as the page's script does."""
+        """The rows of a frame of scores that the chart draws for some choices, as the page's script does.
+
+        Without a choice of vectors each backbone has its own.
+        """
+        choices.setdefault("vectors", "")
         for column, values in self.where.items():
             scores = scores[scores[column].isin([choices[values]] if isinstance(values, str) else values)]
         return scores
@@ -63,6 +68,17 @@ class ReportView:
 
 
 VIEWS = (
+    ReportView(
+        "advice",
+        "The score of each layer",
+        "Blue: what is advised, with its 95 % interval; the ring marks its layer. Grey: the others.",
+        charts.advised_curves(),
+        ("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high", "role"),
+        what="",
+        where=MEASURED,
+        height=300,
+        panel=("column", 120),
+    ),
     ReportView(
         "curves",
         "Layer by layer",
@@ -132,7 +148,7 @@ VIEWS = (
         charts.task_map(),
         (*LAYERS, "share"),
         what="{backbone}",
-        where={"backbone": "backbone", **MEASURED},
+        where={"backbone": "backbone", "vectors": "vectors", **MEASURED},
         steps=(26, 20),
         height=80,
     ),

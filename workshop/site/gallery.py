@@ -68,6 +68,7 @@ def report_part(tab: Tab, parts: tuple[str, ...] = ()) -> bytes:
     tab.goto(REPORT.as_uri())
     tab.wait_for_selector("html[data-ready]")
     if not parts:
+        tab.wait_for_selector("#view-advice svg")
         return bytes(tab.screenshot())
     tab.add_style_tag(content=CONTROLS)
     for part in parts:  # a chart is drawn when it comes into view

@@ -74,11 +74,13 @@
     const rows = frames[view.frame].filter(chosen);
     return names ? rows.filter((row) => names.includes(row.backbone)) : rows;
   };
-  const wordsOf = (view) => {
+  const wordsOf = (view, wide) => {
     const names = drawnOf[view.backbones]?.();
+    const [rows, [panel, least]] = [rowsFor(view, names), view.panel];
     const order = names || labels.filter((name) => picked.has(name) && shown.has(name));
-    const room = one("main").clientWidth - 150;
-    const columns = Math.max(1, Math.min(4, order.length, Math.floor(room / 200)));
+    const room = wide - 75; // beside the axis
+    const panels = new Set(rows.map((row) => row[panel])).size;
+    const columns = Math.max(1, Math.min(4, panels, Math.floor(room / least)));
     const step = view.steps[order.length > data.few ? 1 : 0];
     const listed = order.length < shown.size ? `, the best of each of ${order.length} families` : "";
     return {
@@ -86,7 +88,7 @@
       ...data.choices.measure[choice[view.where.measure]], // a column's own metric is named as the column
       ...choice,
       ...data.words,
-      ...{ rows: rowsFor(view, names), order, picked: drawnOf.picked(), mark: order.includes(mark) ? mark : "" },
+      ...{ rows, order, picked: drawnOf.picked(), mark: order.includes(mark) ? mark : "" },
       ...{ height: step * Math.max(2, (names || data.words.tasks).length) },
       ...{ columns, width: Math.floor(room / columns) - 24, narrow: room < 380, listed: choice.task + listed },
       ...{ legend: null, ink: "currentColor", ground: "var(--card, white)" },
@@ -96,7 +98,7 @@
   let drawing = Promise.resolve(); // one chart after another
   const draw = async (name) => {
     const [view, figure] = [data.views[name], one(`#view-${name}`)];
-    const [place, words] = [one(".chart", figure), wordsOf(view)];
+    const [place, words] = [one(".chart", figure), wordsOf(view, one(".chart", figure).clientWidth)];
     const what = filled(view.what, words);
     one(".what", figure).textContent = `  ${what}`;
     const description = `${one("figcaption b", figure).textContent}: ${what}`; // its name for screen readers

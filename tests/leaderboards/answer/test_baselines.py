@@ -74,8 +74,9 @@ def test_report_show_and_recommend_say_it(tmp_path: Path, capsys: pytest.Capture
     answers = answers_of(found)
     assert notes(answers)[0] == SENTENCE
     html = answer_html(answers, report_of(found, {}))
-    verdict = html.partition('<div class="verdict">')[2].partition("</div>")[0]
-    assert verdict.index("Take <strong>mini-dino, layer 2 cls</strong>") < verdict.index("raw pixels are not")
+    first = html.partition('<ol class="cards">')[0]
+    named = "Take <strong>mini-dino, layer 2 of 2, class token</strong>"
+    assert first.index(named) < first.index("raw pixels are not")
     assert html.count("raw pixels are not shown to be worse") == 2  # also on the card
     show(output=tmp_path)
     assert SENTENCE in capsys.readouterr().out

@@ -7,6 +7,7 @@ import pytest
 
 from layerboard.leaderboards.blocks.blocks import HeatMap, Maps, Matrix, Page, Plot, SmallMap, alternative
 from layerboard.leaderboards.blocks.csv import csv_page
+from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.style import series_look
 from layerboard.leaderboards.charts.svg import svg_element, svg_file
 from layerboard.leaderboards.writers.markdown import markdown_page
@@ -188,3 +189,17 @@ def test_ids_differ_between_the_pictures_of_a_page():
     assert len(ids) == len(set(ids))
     assert {name[1:] for name in re.findall(r'href="(#[^"]+)"', text)} <= set(ids)
     assert set(re.findall(r"url\(#([^)]+)\)", text)) <= set(ids)
+
+
+def test_maps_of_few_rows_are_large_and_their_legends_have_room_in_any_font():
+    def drawn(rows):
+        places = [(panel, str(row), str(at)) for panel in "ab" for row in range(rows) for at in range(12)]
+        return picture_spec(
+            Maps(tuple(SmallMap(*each, GRID) for each in places), "T", "u" * 40, dense=True), ()
+        )
+
+    few, many = drawn(2), drawn(12)
+    assert (few["columns"], many["columns"]) == (1, 2)
+    assert few["concat"][0]["width"] > 1.9 * many["concat"][0]["width"]
+    legends = [layer["encoding"]["color"]["legend"] for layer in few["concat"][0]["layer"][1:]]
+    assert all(legend["gradientLength"] > 40 * 7 for legend in legends)

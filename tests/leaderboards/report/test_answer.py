@@ -7,7 +7,7 @@ from layerboard.leaderboards.answer.answer import answers_of
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.standings import mean_ranks
 from layerboard.leaderboards.findings.facts import Facts
-from layerboard.leaderboards.report.answer import answer_html
+from layerboard.leaderboards.report.answer import answer_html, chart_words
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame
@@ -49,8 +49,12 @@ def test_the_pooling_stands_beside_the_layer_and_a_cost_is_told_where_it_is_know
 
 def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all():
     text = card()
-    assert "<p>Take <strong>mini-dino, layer 3 cls</strong> (about 600M parameters).</p>" in text
-    assert "<p>Scores best, 62.2 ± 1.0.</p>" in text
+    verdict = (
+        "Take <strong>mini-dino, layer 3 of 3, class token</strong> for k-NN classification; about 600M "
+    )
+    assert f'<p class="verdict">{verdict}parameters. How much it may lose is not known.</p>' in text
+    assert "parameters. It loses at most 2.1 points (95 %).</p>" in card({"loss": 2.14})
+    assert "parameters. It is shown to be the best.</p>" in card({"loss": 0.0}, untested=())
     # each backbone's scores in davis are half of those in knn, in reverse
     losses = {
         KNN: {("mini-dino", 3): (1.25, True), "mini-clip": (3.0, False)},
@@ -58,12 +62,34 @@ def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all
     }
     report = replace(usual(), board=bounded(Board.of(small(), "mini"), losses))
     text = " ".join(answer_html(answers_of(report.board), report).split())
-    assert "One backbone for all 2 tasks: <strong>mini-dino, layers 1 grid, 3 cls</strong>" in text
+    assert "One backbone for all 2 tasks: <strong>mini-dino</strong>, with its own layer for each" in text
+    assert "It may lose most in video mask propagation: up to 2.5 points (95 %).</p>" in text
     assert "; at worst, davis J&amp;F: scores best, 31.1 ± 1.0, loses at most 2.5 points" in text
     assert "The best of each task is on its card." in text
     text = answer_html(answers_of(usual().board), usual())
     assert "By scores where it is not known how much may be lost" in text
     assert "loses at most" not in text
+
+
+def test_the_chart_of_the_answer_names_what_is_advised_in_each_task():
+    answers = answers_of(usual().board)
+    layers = {KNN: (3, "62.2"), DAVIS: (1, "31.1")}
+    lines = {KNN: ["k-NN", "classification"], DAVIS: ["video mask", "propagation"]}
+    assert chart_words(answers)["advice"] == {
+        heading: {
+            "backbone": "mini-dino",
+            "layer": layer,
+            "vectors": "",
+            "lines": [*lines[heading], f"layer {layer}: {score} %"],
+        }
+        for heading, (layer, score) in layers.items()
+    }
+    # without one backbone for all, the best of each task, by name
+    clip = tuple(each for each in answers[1].candidates if each.backbone == "mini-clip")
+    alone = replace(answers[0], candidates=answers[0].candidates[:1])
+    apart = chart_words([alone, replace(answers[1], best=clip[0], candidates=clip)])["advice"][DAVIS]
+    assert apart["lines"][2:] == ["mini-clip", f"layer {clip[0].layer}: {clip[0].value:.1f} %"]
+    assert chart_words([])["advice"] == {}
 
 
 def test_toys_are_named_as_toys_and_own_images_by_their_folder():

@@ -135,9 +135,11 @@ def test_the_legend_highlights_and_hides(shared):
     first.get_by_role("button", name="Hide mini-fs").press("Enter")
     shared.wait_for_function(f"{lines} === {everything - 3}")
     assert not first.is_visible()
+    assert "backbones: 3 of 4" in shared.inner_text("#pick")
     shared.click("#pick")
     shared.check("#menu input[value=mini-fs]")
     shared.keyboard.press("Escape")
+    assert not shared.locator("#menu").is_visible()
     shared.wait_for_function(f"{lines} === {everything}")
     first.get_by_role("button", name="mini-fs", exact=True).press("Enter")
     assert "mark" not in shared.url
@@ -197,20 +199,6 @@ def test_another_task_changes_the_charts(shared):
     shared.wait_for_function(
         "document.querySelector('#view-ranking svg')?.outerHTML.includes('61.5 ± 1.0, layer 2/3')"
     )
-
-
-def test_backbones_are_chosen_by_boxes(shared):
-    show(shared, "curves")
-    lines = "document.querySelectorAll('#view-curves svg [aria-roledescription=point]').length"
-    everything = shared.evaluate(lines)
-    shared.click("#pick")
-    shared.uncheck("#menu input[value=mini-fs]")
-    shared.wait_for_function(f"{lines} === {everything - 3}")
-    assert "backbones: 3 of 4" in shared.inner_text("#pick")
-    shared.check("#menu input[value=mini-fs]")
-    shared.keyboard.press("Escape")
-    shared.wait_for_function(f"{lines} === {everything}")
-    assert not shared.locator("#menu").is_visible()
 
 
 def test_the_csv_of_a_chart_holds_the_numbers_of_the_leaderboard(shared):
@@ -279,6 +267,36 @@ def test_the_metric_of_the_curves_can_be_chosen(browser, tmp_path):
         tab.select_option("#task", "davis J&F")
         assert tab.locator(shown).all_text_contents() == ["J&F"]
         assert tab.input_value("#measure") == "davis J&F"
+
+
+def test_another_pooling_of_all_backbones_can_be_drawn(browser, tmp_path):
+    mean = layers([40.0, 70.0], pooling="mean", primary=False)
+    davis = layers([10.0, 20.0], task="davis", metric="J&F", pooling="grid")
+    page = tmp_path / "mini.html"
+    page.write_text(report_page(content(frame(layers([50.0, 60.0]), mean, davis))), encoding="utf-8")
+    with browser.new_context() as context:
+        tab = context.new_page()
+        tab.goto(page.as_uri())
+        show(tab, "ranking")
+        assert "layer 2/2 mean" in tab.inner_html("#view-ranking svg")
+        tab.select_option("#vectors", "cls")
+        tab.wait_for_function(
+            "document.querySelector('#view-ranking svg')?.outerHTML.includes('layer 2/2 cls')"
+        )
+        tab.select_option("#task", "davis J&F")
+        assert tab.input_value("#vectors") == ""
+
+
+def test_the_first_screen_has_the_answer_and_its_chart(browser, path):
+    for width, height in ((1400, 900), (1024, 768), (390, 844)):
+        with browser.new_context(viewport={"width": width, "height": height}) as context:
+            tab = context.new_page()
+            tab.goto(path.as_uri())
+            tab.wait_for_selector("#view-advice svg")
+            sentence, chart = (tab.locator(each).bounding_box() for each in (".verdict", "#view-advice svg"))
+            assert sentence["y"] + sentence["height"] < height
+            assert chart["y"] + chart["height"] < height
+            assert chart["x"] + chart["width"] <= width
 
 
 def test_similarity_is_drawn_for_the_two_that_are_chosen(shared):

@@ -6,16 +6,17 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame
-from tests.leaderboards.report.boards import FACTS, HOSTILE, content, cost, small, usual_page
+from tests.leaderboards.report.boards import FACTS, HOSTILE, KNN, content, cost, small, usual_page
 
 
 def test_what_was_measured_is_told_and_the_rest_follows_from_facts():
     report = report_of(Board.of(small()), FACTS)
-    rows = {(row["backbone"], row["layer"]): row for row in report.costs.to_dict("records")}
+    knn = report.scores[report.scores["column"] == KNN]
+    rows = {(row["backbone"], row["layer"]): row for row in knn.to_dict("records")}
     assert len(report.measured_costs)
     assert [rows["mini-clip", layer]["ms"] for layer in (1, 2, 3)] == [2.0, 4.0, 6.0]
-    assert rows["mini-clip", 2]["parameters"] == 2e6
-    assert rows["mini-fs", 3]["parameters"] == 1e6
+    assert rows["mini-clip", 2]["parameters"] == 2  # millions
+    assert rows["mini-fs", 3]["parameters"] == 1
     assert rows["mini-fs", 3]["dim"] == 64
     assert math.isnan(rows["mini-fs", 3]["ms"])
     assert math.isnan(rows[HOSTILE, 1]["parameters"])
@@ -38,7 +39,7 @@ def test_times_that_other_work_disturbed_are_called_so_where_they_are_shown():
     assert "Other work on the machine" not in usual_page()
     alone = small()[small()["backbone"] == "mini-clip"]
     page = report_page(content(pd.concat([alone, waited], ignore_index=True)))
-    verdict = page.split('class="verdict"')[1].split("</div>")[0]
+    verdict = page.split('class="verdict"')[1].split("</p>")[0]
     assert "ms an image (disturbed), " in verdict
 
 

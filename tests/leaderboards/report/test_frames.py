@@ -4,9 +4,17 @@ from dataclasses import replace
 import pytest
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.report.content import FIRST, MAYBE, SCORES, UNTESTED, WORSE, report_of
+from layerboard.leaderboards.report.content import (
+    FIRST,
+    MAYBE,
+    SCORES,
+    UNTESTED,
+    WORSE,
+    report_of,
+    shown_poolings,
+)
 from layerboard.leaderboards.report.views import view_named
-from tests.leaderboards.builder import floor, frame
+from tests.leaderboards.builder import floor, frame, layers
 from tests.leaderboards.findings.test_reproduce import BEST as BEST_BLOCK
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, small
 from tests.leaderboards.report.boards import SCORES as VALUES
@@ -77,3 +85,23 @@ def test_records_without_scores_make_an_empty_board():
     found = board(frame(floor([1.0, 2.0])))
     assert found.best.empty
     assert {*SCORES} < {*found.scores.columns}
+
+
+def test_the_shown_poolings_a_backbone_stand_side_by_side_where_several_were_run():
+    own, mean = layers([50.0, 60.0, 55.0]), layers([40.0, 45.0, 70.0], pooling="mean", primary=False)
+    other = layers([30.0, 20.0, 10.0], backbone="mini-clip", family="CLIP")
+    found = board(frame(own, mean, other))
+    assert shown_poolings(found.board.columns[0]) == ["", "cls", "mean"]
+    curves, ranking = (view_named(name) for name in ("curves", "ranking"))
+    heights = {
+        vectors: curves.rows(found.scores, measure=KNN, vectors=vectors)["value"].tolist()
+        for vectors in ("", "cls", "mean")
+    }
+    assert heights["mean"] == [40.0, 45.0, 70.0]
+    assert heights["cls"] == [50.0, 60.0, 55.0, 30.0, 20.0, 10.0]
+    assert heights[""] == [40.0, 45.0, 70.0, 30.0, 20.0, 10.0]
+    best = ranking.rows(found.scores, task=KNN, vectors="cls")
+    assert best[["backbone", "value"]].to_numpy().tolist() == [["mini-dino", 60.0], ["mini-clip", 30.0]]
+    assert {*best["group"]} == {UNTESTED}  # only the best vectors of each were compared
+    assert [*found.best["value"]] == [70.0, 30.0]
+    assert shown_poolings(board().board.columns[0]) == [""]
