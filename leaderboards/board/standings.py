@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import task_display
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.differences import Bounds, known_items, sides_of
 from layerboard.tasks.framework.assess import standing_of
@@ -19,8 +18,6 @@ class ColumnStanding:
     # the first and the last rank of each backbone, by name, all with 95 % at once; none if some lack items
     ranks: Mapping[str, tuple[int, int]]
     smallest: float  # points: the smallest difference from the best that the items show; NaN for none
-    units: int  # number of sampled units
-    unit: str  # what they are, in the plural
 
 
 ColumnKey = tuple[str, str, str, str]
@@ -49,10 +46,7 @@ def _standing(column: Column, bounds: Bounds, folder: Path) -> ColumnStanding | 
     if standing is None:
         return None
     known = standing.ranks if standing.ranks and len(measured) == len(names) else ()
-    unit = task_display(column.task).sampled or standing.unit
-    return ColumnStanding(
-        dict(zip(measured, known, strict=bool(known))), standing.smallest, standing.units, unit
-    )
+    return ColumnStanding(dict(zip(measured, known, strict=bool(known))), standing.smallest)
 
 
 def mean_ranks(columns: Sequence[Column]) -> dict[str, float]:

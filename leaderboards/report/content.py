@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text, said
-from layerboard.leaderboards.blocks.display import score_text
+from layerboard.leaderboards.blocks.display import narrow, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import (
@@ -274,6 +274,7 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str) -> pd.Dat
     choices = [column.held_out.get(name) for name in rows["backbone"].where(is_best, "")]
     ranks = {name: rank for rank, name in enumerate(best["backbone"])}
     texts = [score_text(*each) for each in rows[INTERVAL].astype(float).itertuples(index=False, name=None)]
+    is_narrow = np.array([*map(narrow, rows["ci_low"], rows["ci_high"])], np.bool_)
     rows = rows.assign(
         column=column.heading,
         measure=measure,
@@ -283,6 +284,8 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str) -> pd.Dat
         place=np.select([is_best, rows["maybe_best"].astype(bool)], ["best", "maybe"], ""),
         group=np.where(is_best, rows["backbone"].map(marks), ""),
         score=texts,
+        ci_low=rows["ci_low"].where(is_narrow),
+        ci_high=rows["ci_high"].where(is_narrow),
         rank=rows["backbone"].map(ranks),
     )
     if metric != column.metric:  # the data tell nothing more

@@ -284,8 +284,6 @@ class Standing(NamedTuple):
     # and if some rivals have other items
     ranks: list[tuple[int, int]] | None
     smallest: float  # smallest difference from the best that is shown, in the metric's unit; NaN for none
-    units: int  # number of sampled units, which may have several items
-    unit: str  # what they are, in the plural; "groups" for units of several items
 
 
 def standing_of(
@@ -306,12 +304,9 @@ def standing_of(
     ranges, compares = None, _can_compare(layers, metric)
     if len(joined) == len(rivals) > 1 and compares:
         ranges = rank_ranges(measured, [row for row, each in enumerate(rivals) for _ in each], best)
-    units = len({*layers[0].clusters})
     return Standing(
         ranks=None if ranges is None else [(int(first), int(last)) for first, last in ranges],
         smallest=smallest_difference(measured) * _scale(layers, metric) if compares else math.nan,
-        units=units,
-        unit=layers[0].unit if units == len(layers[0].keys) else "groups",
     )
 
 

@@ -10,9 +10,7 @@ from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, Weighted
 from layerboard.tasks.statistics.weighted import Ratios
 
 DRAWS = 2_000  # simulated scores, each with both signs, behind ranks and what a sample resolves
-BEST_DRAWS = (
-    8_000  # those behind the best and losses, which move by 1 % with the seed; by 3 to 8 % with 1,000
-)
+BEST_DRAWS = 8_000  # those behind the best and losses, which move by 1 % with the seed, not by 3 to 8 %
 # Which scores may be the best is wrong in 4 %, the order of the others in 1 %: together in `LEVEL`. The tests
 # of the order are two-sided, of which one side is wrong.
 BEST_LEVEL, ORDER_LEVEL = 0.96, 0.98

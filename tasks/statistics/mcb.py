@@ -51,8 +51,8 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
 
     A candidate may be the best if no rival is above it by more than d standard errors of their paired
     difference, where d is the 96 % quantile of the largest such difference if all were equal (`BEST_LEVEL`).
-    Its draws are normal, with the covariance of the scores and the tails of Student's t. The loss is the largest upper end
-    of such a difference between one that may be the best and the candidate.
+    Its draws are normal, with the covariance of the scores and the tails of Student's t. The loss is the
+    largest upper end of such a difference between one that may be the best and the candidate.
 
     Where scores are shares of hits, few units that differ say little about how many would: for the first
     question each side counts one more unit that differs, for the second the variance is that of the

@@ -2,10 +2,13 @@
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from layerboard.leaderboards.answer.answer import answer_frame, answers_of
+from layerboard.leaderboards.answer.phrases import notes, scored_text
 from layerboard.leaderboards.blocks.display import enough_text, ordinal, rank_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.differences import enough_images
@@ -104,7 +107,22 @@ def test_ranks_in_words():
 def test_scores_without_an_interval_say_why():
     """Where others have one; records that never had any say nothing."""
     plain = layers([10.0, 30.0], task="regress", metric="MAE", dataset="photos")
-    assert "Scores without ±" not in render_page(frame(plain), "mini")
+    assert "too few" not in render_page(frame(plain), "mini")
     page = " ".join(render_page(frame(plain, unsure(layers([10.0, 30.0]), half=1.5)), "mini").split())
-    words = "Scores without ± have no interval: there are too few images for any that holds in simulations."
+    words = "Images are too few for an interval: none holds in simulations, or it is wider than ± 40 points."
     assert page.count(words) == 1
+
+
+def test_an_interval_that_says_nothing_is_printed_nowhere(tmp_path):
+    """Two videos; tables of numbers keep its ends."""
+    write_layers(tmp_path, "mini-dino", {1: np.array([0.0, 100.0])})
+    wide = unsure(layers([50.0]), half=41.0)
+    board = Board.of(frame(wide), "mini", items=tmp_path)
+    text = render_blocks(layer_blocks(board))
+    assert "2 images are too few for an interval" in text
+    assert "±" not in text.replace("wider than ± 40", "")
+    (answer,) = answers_of(board)
+    assert "knn top-1: 2 images are too few for an interval." in notes([answer])
+    assert scored_text(answer.best) == "50.0"
+    assert scored_text(replace(answer.best, ci_low=10.0, ci_high=90.0)) == "50.0 ± 40.0"
+    assert answer_frame([answer])["ci_high"].tolist() == [91.0]
