@@ -238,16 +238,8 @@ NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
     "thresholds": _thresholds,
     "partial": _partial,
 }
-SHOWN = (
-    "baselines",
-    "too few",
-    "not worse",
-    "loss",
-    "held out",
-    "ms",
-    "thresholds",
-    "partial",
-)  # below `answer_table`
+# below `answer_table`
+SHOWN = ("baselines", "too few", "not worse", "loss", "held out", "ms", "thresholds", "partial")
 
 
 def notes(answers: Sequence[Answer], facts: Sequence[str] = SHOWN) -> tuple[str, ...]:
