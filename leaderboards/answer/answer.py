@@ -36,6 +36,7 @@ class Answer:
     baselines: tuple[str, ...]  # labels of baselines that are not shown to be worse: the test cannot rank
     device: str  # whose times are told; "" without any
     candidates: tuple[Candidate, ...]  # to choose from, the highest first: all, or those that limits leave
+    units: str = ""  # what was sampled, counted: ``6 videos``; "" if that is unknown
 
     @property
     def held_out(self) -> float:
@@ -112,6 +113,7 @@ def _answer(column: Column, bounds: Bounds, candidates: tuple[Candidate, ...], d
         layers=layers,
         elsewhere={pooling: tuple(sorted(good[pooling])) for pooling in sorted(good)},
         baselines=(),
+        units=bounds.units,
         device=device,
         candidates=candidates,
     )

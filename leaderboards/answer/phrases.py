@@ -14,6 +14,7 @@ from layerboard.leaderboards.blocks.display import (
     count_text,
     fixed,
     ms_text,
+    narrow,
     pooling_name,
     ranges_text,
     score_text,
@@ -147,6 +148,13 @@ def held_out_text(answer: Answer) -> str:
     return f"held out {fixed(answer.held_out, 1)} % ({HELD_OUT})" if answer.held_out >= 0 else ""
 
 
+def too_few(answer: Answer) -> str:
+    """That the interval of the best is too wide to be printed; "" if it is not."""
+    low, high = answer.best.ci_low, answer.best.ci_high
+    wide = not isnan(low) and not narrow(low, high)
+    return f"{answer.units or answer.best.unit} are too few for an interval" if wide else ""
+
+
 def _best_held_out(answer: Answer) -> str:
     text = held_out_text(answer)
     return f"{answer.best.backbone}, the best, {text}" if text else ""
@@ -159,6 +167,7 @@ def details(answer: Answer) -> list[str]:
         f"features: {pooling_name(answer.best.pooling)}",
         f"{NOT_WORSE}: {names}" if len(answer.rivals) > MOST_NAMED else "",
         untested_text(answer),
+        too_few(answer),
         held_out_text(answer),
         answer.best.thresholds,
         costs_text(answer),
@@ -223,12 +232,14 @@ NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
     "loss": _loss,
     "held out": _held_out,
     "held-out score": _by_task(_best_held_out),
+    "too few": _by_task(too_few),
     "ms": _milliseconds,
     "untested": _by_task(untested_text),
     "thresholds": _thresholds,
     "partial": _partial,
 }
-SHOWN = ("baselines", "not worse", "loss", "held out", "ms", "thresholds", "partial")  # below `answer_table`
+# below `answer_table`
+SHOWN = ("baselines", "too few", "not worse", "loss", "held out", "ms", "thresholds", "partial")
 
 
 def notes(answers: Sequence[Answer], facts: Sequence[str] = SHOWN) -> tuple[str, ...]:

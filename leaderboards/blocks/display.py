@@ -26,6 +26,7 @@ POOLINGS: dict[str, str] = {
 }
 
 UNLIKE = 0.2  # share of an interval's width: halves that differ by more are told by both ends
+WIDEST = 40.0  # points on either side of a score, above which its interval says as good as nothing
 FURTHEST = 20  # numbers of units are told up to this many times those that are there
 PARTS = ("", ".inside", ".cka", ".cost", ".held-out")  # endings of the names of pages and files of one suite
 MAX_LOSS = 2.0  # points that a recommended layer is shown to lose at most, unless another limit is asked for
@@ -103,8 +104,16 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def score_text(value: float, low: float = math.nan, high: float = math.nan) -> str:
-    """A score as tables show it: percent with one decimal, and its 95 % interval if known."""
-    return interval_text(value, low, high, 1)
+    """A score as tables show it: percent with one decimal, and its 95 % interval if known and `narrow`."""
+    return interval_text(value, low, high, 1) if narrow(low, high) else fixed(value, 1)
+
+
+def narrow(low: float, high: float) -> bool:
+    """Whether the ends of an interval, in points, say something: they are known, and `WIDEST` is kept.
+
+    Pages and prints name a wider one nowhere, but that too few units were sampled.
+    """
+    return (high - low) / 2 <= WIDEST
 
 
 def number_text(value: float, low: float = math.nan, high: float = math.nan) -> str:

@@ -187,7 +187,7 @@ class Board:
     @cached_property
     def standings(self) -> Standings:
         """What the items of each column tell about the order of its backbones, by `Column.key`."""
-        return {} if self.items is None else standings_of(self.columns, self.items)
+        return {} if self.items is None else standings_of(self.columns, self.bounds, self.items)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from layerboard.leaderboards.blocks.display import task_display
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.frames import best_rows
 from layerboard.leaderboards.records.files import scored_path, task_key
@@ -22,7 +23,7 @@ from layerboard.tasks.framework.assess import (
 )
 from layerboard.tasks.framework.base import Items
 from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, counted
 from layerboard.zoo.spec import stands_for_set
 
 SIDE = ["backbone", "layer", "depth", "pooling", "value", "tap", "transform"]  # columns of fields of `Side`
@@ -34,10 +35,12 @@ class Bounds:
 
     ``rows`` are the candidates: layers in all poolings. ``loss`` is by how many points the true best is above
     the candidate, at most; NaN if it could not be compared. ``maybe`` says whether it may be the best itself:
-    it is not shown to be worse.
+    it is not shown to be worse. ``units`` counts what was sampled: ``6 videos``; "" without items of
+    the best.
     """
 
     rows: pd.DataFrame
+    units: str = ""
 
     @cached_property
     def highest(self) -> frozenset[str]:
@@ -90,11 +93,20 @@ def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds
         there = [row for row in order if row in measured]
         losses = below_best([measured[row] for row in there], column.metric)
         below = {row: each for row, each in zip(there, losses, strict=True) if each is not None}
+        units = _units(column, measured[order[0]])
         if len(below) == 1 < len(rows):  # nothing was compared with it
-            return Bounds(rows)
+            return Bounds(rows, units)
         rows.loc[[*below], "loss"] = [each.loss for each in below.values()]
         rows.loc[[*below], "maybe"] = [each.maybe for each in below.values()]
+        return Bounds(rows, units)
     return Bounds(rows)
+
+
+def _units(column: Column, items: Items) -> str:
+    """What was sampled, counted: items, or what has several of them (videos; else groups)."""
+    count = len({*items.clusters})
+    unit = items.unit if count == len(items.keys) else "groups"
+    return counted(count, task_display(column.task).sampled or unit)
 
 
 def known_items(column: Column, sides: Sequence[Side], folder: Path) -> dict[Place, Items]:

@@ -6,48 +6,47 @@ from pathlib import Path
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import task_display
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.differences import known_items, sides_of
+from layerboard.leaderboards.board.differences import Bounds, known_items, sides_of
 from layerboard.tasks.framework.assess import standing_of
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnStanding:
-    """What the items of one column tell, by all layers from which the best ones are chosen."""
+    """What the items of one column tell, by all layers in all poolings."""
 
     # the first and the last rank of each backbone, by name, all with 95 % at once; none if some lack items
     ranks: Mapping[str, tuple[int, int]]
     smallest: float  # points: the smallest difference from the best that the items show; NaN for none
-    units: int  # number of sampled units
-    unit: str  # what they are, in the plural
 
 
-Standings = Mapping[tuple[str, str, str, str], ColumnStanding]  # by `Column.key`
+ColumnKey = tuple[str, str, str, str]
+Standings = Mapping[ColumnKey, ColumnStanding]  # by `Column.key`
 
 
-def standings_of(columns: Iterable[Column], folder: Path) -> Standings:
-    """The standing of each column, by `Column.key`, from a folder of items; none for columns without any."""
-    standings = ((column.key, _standing(column, folder)) for column in columns)
+def standings_of(columns: Iterable[Column], bounds: Mapping[ColumnKey, Bounds], folder: Path) -> Standings:
+    """The standing of each column, by `Column.key`, from a folder of items; none for columns without any.
+
+    ``bounds`` of the columns say which backbones may be the best: exactly these have the first rank.
+    """
+    standings = ((column.key, _standing(column, bounds[column.key], folder)) for column in columns)
     return {key: standing for key, standing in standings if standing}
 
 
-def _standing(column: Column, folder: Path) -> ColumnStanding | None:
-    rows, names = column.candidates, [*column.best["backbone"].astype(str)]
+def _standing(column: Column, bounds: Bounds, folder: Path) -> ColumnStanding | None:
+    names = [*column.best["backbone"].astype(str)]
     measured = {}
     for name in names:
-        sides = sides_of(rows, name)
+        sides = sides_of(column.family, name)
         items = known_items(column, sides, folder)
         if len(items) == len(sides):  # else the family of the tests would not be whole
             measured[name] = [items[side.place] for side in sides]
-    standing = standing_of([*measured.values()], column.metric) if measured else None
+    best = bounds.highest | bounds.maybe | bounds.untested
+    standing = standing_of([*measured.values()], column.metric, [name in best for name in measured])
     if standing is None:
         return None
     known = standing.ranks if standing.ranks and len(measured) == len(names) else ()
-    unit = task_display(column.task).sampled or standing.unit
-    return ColumnStanding(
-        dict(zip(measured, known, strict=bool(known))), standing.smallest, standing.units, unit
-    )
+    return ColumnStanding(dict(zip(measured, known, strict=bool(known))), standing.smallest)
 
 
 def mean_ranks(columns: Sequence[Column]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import fixed
+from layerboard.leaderboards.blocks.display import fixed, narrow
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.board.differences import best_side, sides_of
@@ -200,12 +200,13 @@ def match_table(result: Match) -> pd.DataFrame:
             first: versus.first.text,
             second: versus.second.text,
             "difference": _number(versus.difference, "+.1f"),
-            "95 % interval": " to ".join(filter(None, (fixed(versus.ci_low, 1), fixed(versus.ci_high, 1)))),
+            "95 % interval": f"{fixed(low, 1)} to {fixed(high, 1)}" if narrow(low, high) else "",
             "p": _number(versus.p, ".2g"),
             "p (Holm)": _number(versus.p_corrected, ".2g"),
-            "higher": versus.higher or ("too few items" if math.isnan(versus.p) else "not shown"),
+            "higher": versus.higher or ("not shown" if narrow(low, high) else "too few items"),
         }
         for versus in result.rows
+        for low, high in [(versus.ci_low, versus.ci_high)]
     )
 
 

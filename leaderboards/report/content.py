@@ -10,7 +10,7 @@ import pandas as pd
 
 from layerboard.leaderboards.answer.answer import Answer, answers_of
 from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text, said
-from layerboard.leaderboards.blocks.display import pooling_rank, score_text
+from layerboard.leaderboards.blocks.display import narrow, pooling_rank, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, find_measured_device, layer_costs
@@ -284,6 +284,7 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: 
     choices = [column.held_out.get(name) for name in rows["backbone"].where(is_best, "")]
     ranks = {name: rank for rank, name in enumerate(best["backbone"])}
     texts = [score_text(*each) for each in rows[INTERVAL].astype(float).itertuples(index=False, name=None)]
+    is_narrow = np.array([*map(narrow, rows["ci_low"], rows["ci_high"])], np.bool_)
     rows = rows.assign(
         column=column.heading,
         measure=measure,
@@ -294,6 +295,8 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: 
         group=np.where(is_best, rows["backbone"].map(marks), ""),
         score=texts,
         vectors=vectors,
+        ci_low=rows["ci_low"].where(is_narrow),
+        ci_high=rows["ci_high"].where(is_narrow),
         rank=rows["backbone"].map(ranks),
     )
     if vectors or metric != column.metric:  # the data tell nothing more

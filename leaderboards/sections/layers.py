@@ -5,14 +5,20 @@ from math import isnan
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, Text, said, wrapped
-from layerboard.leaderboards.blocks.display import fixed, place_text, pooling_name, pooling_rank, score_text
+from layerboard.leaderboards.blocks.display import (
+    fixed,
+    narrow,
+    place_text,
+    pooling_name,
+    pooling_rank,
+    score_text,
+)
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.differences import known_items, sides_of
 from layerboard.leaderboards.board.standings import ColumnStanding
 from layerboard.leaderboards.sections import tables
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
-from layerboard.zoo.errors import counted
 
 HUNDRED = 100.0  # points: no difference of scores in percent is larger
 SHOWN_SHARE = 0.05  # blocks chosen by a smaller share of the splits are not listed
@@ -35,7 +41,7 @@ RESOLVES = """\
 These {units} tell layers apart from the best that are {points} points worse (80 % of the time, 95 %
 confidence, all layers at once)."""
 RESOLVES_NOTHING = "These {units} are too few to tell layers apart."
-TOO_FEW = "Scores without ± have no interval: there are too few {units} for any that holds in simulations."
+TOO_FEW = "{units} are too few for an interval: none holds in simulations, or it is wider than ± 40 points."
 
 CHOICES = "How often each block is chosen on random halves of the data:"
 
@@ -62,8 +68,9 @@ def layer_blocks(board: Board) -> list[Block]:
 
 def _column_blocks(board: Board, column: Column) -> list[Block]:
     title = column.title
-    blocks: list[Block] = [Heading(3, title), _resolved(board.standings.get(column.key))]
-    blocks += [_too_few(column) if board.has_intervals else Text(())]
+    units, standing = board.bounds[column.key].units, board.standings.get(column.key)
+    blocks: list[Block] = [Heading(3, title), _resolved(standing, units)]
+    blocks += [_too_few(column, units) if board.has_intervals else Text(())]
     blocks += _pooling_blocks(board, column, None, title)
     chosen, metrics, kinds = choice_table(column), tables.metrics_table(column), tables.kind_table(column)
     if not chosen.empty:
@@ -89,20 +96,23 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
     return blocks
 
 
-def _resolved(standing: ColumnStanding | None) -> Text:
+def _resolved(standing: ColumnStanding | None, units: str) -> Text:
     """What the items of a column resolve, in a sentence; empty if that is unknown."""
     if standing is None or isnan(standing.smallest):
         return Text(())
-    units = counted(standing.units, standing.unit)
     words = RESOLVES if standing.smallest < HUNDRED else RESOLVES_NOTHING
     return said(words, units=units, points=fixed(standing.smallest, 1))
 
 
-def _too_few(column: Column) -> Text:
-    """That the scores of a column lack intervals, though others of the board have some; empty if one has."""
-    units = {str(unit) for unit in column.family["unit"]} - {""}
-    lacking = units and column.family["ci_low"].isna().all()
-    return said(TOO_FEW, units=" or ".join(sorted(units))) if lacking else Text(())
+def _too_few(column: Column, units: str) -> Text:
+    """That the scores of a column lack intervals, though others of the board have some; empty if one has.
+
+    ``units`` counts what was sampled; if that is unknown, the items of the scores are named.
+    """
+    rows = column.family
+    units = units or " or ".join(sorted({*rows["unit"]} - {""})).capitalize()
+    told = map(narrow, rows["ci_low"], rows["ci_high"])
+    return said(TOO_FEW, units=units) if units and not any(told) else Text(())
 
 
 def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: str) -> list[Block]:

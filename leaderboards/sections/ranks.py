@@ -20,10 +20,10 @@ RANKS = "Ranks that the data allow"
 
 RANKS_NOTE = """\
 The ranks that each backbone may truly have, at its truly best layer: `1st to 3rd` of seven means that no
-backbone is shown to be better, and four are shown to be worse. All ranks of a column hold together with 95 %
-confidence. A backbone is shown to be better than another if one of its layers is better than every layer of
-the other; all pairs of layers are tested at once. An empty cell: per-item scores of the same images are
-missing."""
+backbone is shown to be better, and four are shown to be worse. Exactly those that may be the best, bold or
+with `≈` in the leaderboard, may be 1st. All ranks of a column hold together with 95 % confidence. A backbone
+is shown to be better than another if one of its layers is better than every layer of the other; all pairs of
+layers in all poolings are tested at once. An empty cell: per-item scores of the same images are missing."""
 
 
 def loss_blocks(board: Board) -> list[Block]:

@@ -284,16 +284,17 @@ class Standing(NamedTuple):
     # and if some rivals have other items
     ranks: list[tuple[int, int]] | None
     smallest: float  # smallest difference from the best that is shown, in the metric's unit; NaN for none
-    units: int  # number of sampled units, which may have several items
-    unit: str  # what they are, in the plural; "groups" for units of several items
 
 
-def standing_of(rivals: Sequence[Sequence[Items]], metric: str) -> Standing | None:
+def standing_of(
+    rivals: Sequence[Sequence[Items]], metric: str, best: Sequence[bool] | None = None
+) -> Standing | None:
     """The ranks that the items allow for each rival (backbone), and the smallest difference that they show.
 
-    A rival is given by the items of its layers. The smallest difference is that of the layers which share
-    most of their items with the first rival. None if the layers of the first one do not share most of theirs,
-    or have no statistic for the metric.
+    A rival is given by the items of its layers; ``best`` says which may be the best, and so have the first
+    rank (`rank_ranges`). The smallest difference is that of the layers which share most of their items with
+    the first rival. None if the layers of the first one do not share most of theirs, or have no statistic for
+    the metric.
     """
     joined = [row for row, each in enumerate(rivals) if _comparable([*rivals[0], *each], metric)]
     if not joined:
@@ -302,13 +303,10 @@ def standing_of(rivals: Sequence[Sequence[Items]], metric: str) -> Standing | No
     measured = measure(layers, metric)
     ranges, compares = None, _can_compare(layers, metric)
     if len(joined) == len(rivals) > 1 and compares:
-        ranges = rank_ranges(measured, [row for row, each in enumerate(rivals) for _ in each])
-    units = len({*layers[0].clusters})
+        ranges = rank_ranges(measured, [row for row, each in enumerate(rivals) for _ in each], best)
     return Standing(
         ranks=None if ranges is None else [(int(first), int(last)) for first, last in ranges],
         smallest=smallest_difference(measured) * _scale(layers, metric) if compares else math.nan,
-        units=units,
-        unit=layers[0].unit if units == len(layers[0].keys) else "groups",
     )
 
 

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
 from layerboard.tasks.statistics.draws import (
-    DRAWS,
+    BEST_DRAWS,
+    BEST_LEVEL,
     largest_difference,
     normal_draws,
     quantile_of,
@@ -20,7 +21,6 @@ from layerboard.tasks.statistics.draws import (
 from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, WeightedScores, without_rounding
 from layerboard.tasks.statistics.weighted import Ratios
 
-GROUP_DRAWS = 20_000  # simulated values for two groups, whose p-values are corrected for several comparisons
 ALONE = float(ndtri((1 + LEVEL) / 2))  # least quantile, so that one statement alone is wrong in at most 2.5 %
 HOPELESS = 3.0  # rivals more than this many standard errors below a candidate do not widen its quantile
 STEPS = 40  # of a fixed point, each of which at least halves the error
@@ -50,13 +50,16 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     that was picked by its score. A single statement is wrong with a probability of at most 2.5 %.
 
     A candidate may be the best if no rival is above it by more than d standard errors of their paired
-    difference, where d is the 95 % quantile of the largest such difference if all were equal. Its draws are
-    normal, with the covariance of the scores and the tails of Student's t. The loss is the largest upper end
-    of such a difference between one that may be the best and the candidate.
+    difference, where d is the 96 % quantile of the largest such difference if all were equal (`BEST_LEVEL`).
+    Its draws are normal, with the covariance of the scores and the tails of Student's t. The loss is the
+    largest upper end of such a difference between one that may be the best and the candidate.
 
     Where scores are shares of hits, few units that differ say little about how many would: for the first
     question each side counts one more unit that differs, for the second the variance is that of the
-    hypothesis at the end of the interval. If no unit of n differs, the loss is about d^2 / n.
+    hypothesis at the end of the interval. If no unit of n differs, the loss is about d^2 / n. Of other scores
+    one more unit counts that moves two candidates apart by as much as any unit of the sample does: with few
+    units, the video in which a layer fails may be missing, and the variance then knows nothing of it. What no
+    candidate does in any unit of the sample is in no bound.
 
     Returns None if there are too few units to estimate a variance.
 
@@ -73,7 +76,7 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     error, freedom = uncertainty.pairs()
     height = z_scores(scores, error, freedom)
     near = height >= -HOPELESS
-    normal = normal_draws(uncertainty.covariance, DRAWS, seed)
+    normal = normal_draws(uncertainty.covariance, BEST_DRAWS, seed)
     maybe, inner, outer = _tested(height, error, normal, near)
     best = np.flatnonzero(maybe)
     quantile = np.where(near[best], inner[best, None], np.maximum(inner, outer)[best, None])
@@ -82,6 +85,8 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     lead, margin = -above[best], reach * error[best]
     if isinstance(measured, Ratios) and (step := unit_step(measured)):
         margin = _margins_of_hits(measured, step, best, lead, reach, error[best])
+    else:
+        margin += np.ptp(plain.parts[0][0], axis=1).max()
     upper = np.maximum(0, lead + margin)
     upper[np.arange(len(best)), best] = 0  # no candidate is below itself
     return WithBest(upper.max(axis=0), maybe)
@@ -99,7 +104,7 @@ def _margins_of_hits(
     return np.asarray(np.minimum(margin, step / (measured.weights**2).sum() - lead), np.float64)
 
 
-def _tested(height: Floats, error: Floats, normal: Floats, near: Mask) -> tuple[Mask, Floats, Floats]:
+def _tested(height: Floats, error: Floats, normal: Features, near: Mask) -> tuple[Mask, Floats, Floats]:
     """Which candidates may be the best, and the quantiles that decide that: [candidates] each.
 
     ``height`` [candidate rival] says by how many standard errors a rival is above, ``error`` is its standard
@@ -130,7 +135,7 @@ def compare_groups(measured: WeightedScores, is_first: Mask, seed: int = 0) -> G
     if (uncertainty := uncertainty_of(measured)) is None:
         return None
     scores = measured.evaluate()[0]
-    normal = normal_draws(uncertainty.covariance, GROUP_DRAWS, seed)
+    normal = normal_draws(uncertainty.covariance, BEST_DRAWS, seed)
     error, freedom = uncertainty.pairs()
     return _compared(_Pairs(scores, error, freedom, z_scores(scores, error, freedom)), is_first, normal)
 
@@ -144,7 +149,7 @@ class _Pairs(NamedTuple):
     height: Floats
 
 
-def _compared(pairs: _Pairs, first: Mask, normal: Floats) -> Groups:
+def _compared(pairs: _Pairs, first: Mask, normal: Features) -> Groups:
     scores, error, freedom, height = pairs
     above = without_rounding(scores - scores[:, None], scores)
     ends, tails = [], []
@@ -164,9 +169,10 @@ def _compared(pairs: _Pairs, first: Mask, normal: Floats) -> Groups:
     return Groups(value, ends[0], -ends[1], min(1.0, 2 * min(tails)))
 
 
-def _quantile(normal: Floats, error: Floats, candidate: int, rivals: Mask) -> float:
+def _quantile(normal: Features, error: Floats, candidate: int, rivals: Mask) -> float:
     """Quantile of the largest difference of the rivals [scores] from a candidate, in standard errors."""
-    return max(ALONE, quantile_of(largest_difference(normal, error, candidate, np.flatnonzero(rivals))))
+    draws = largest_difference(normal, error, candidate, np.flatnonzero(rivals))
+    return max(ALONE, quantile_of(draws, BEST_LEVEL))
 
 
 def _differing(measured: Ratios) -> Floats:

@@ -11,58 +11,91 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
 from layerboard.tasks.statistics.draws import (
     DRAWS,
     HOPELESS,
+    ORDER_LEVEL,
     largest_difference,
     normal_draws,
     quantile_of,
     uncertainty_of,
     z_scores,
 )
+from layerboard.tasks.statistics.mcb import compare_with_best
 from layerboard.tasks.statistics.uncertainty import WeightedScores
 from layerboard.tasks.statistics.weighted import group_members
 
 
 def rank_ranges(
-    measured: WeightedScores, candidate: Sequence[int] | None = None, seed: int = 0, draws: int = DRAWS
+    measured: WeightedScores,
+    candidate: Sequence[int] | None = None,
+    best: Sequence[bool] | None = None,
+    seed: int = 0,
+    draws: int = DRAWS,
 ) -> Integers | None:
     """The first and the last rank of each candidate, 1 for the best: [candidates 2].
 
     With probability `LEVEL`, the ranges contain the ranks of all candidates: the first one is at most 1 plus
     the number of candidates that are truly better, the last one at least the number of all candidates minus
-    those that are truly worse. ``candidate`` gives the candidate of each score, from 0. One with several
-    scores (layers) is as good as the best of them: it is better than another if one of its layers is shown to
-    be better than each of the other's.
+    those that are truly worse. Exactly equal candidates count in some order. ``candidate`` gives the
+    candidate of each score, from 0. One with several scores (layers) is as good as the best of them: it is
+    better than another if one of its layers is shown to be better than each of the other's.
 
-    Which layer is better is tested for all pairs of layers of different candidates, in steps: the quantile of
-    the largest difference of simulated scores is lower for the pairs that earlier steps left. Layers more
-    than `HOPELESS` standard errors below the best one of their candidate take no part.
+    Exactly those that may be the best, ``best`` [candidates], have a range from 1 on: the candidates of the
+    scores that `compare_with_best` finds, which is also done here for None. That test is wrong in at most
+    1 - `BEST_LEVEL`. If it leaves a single one, the others are ranked without it. Which layer is better is
+    then tested for all pairs of layers of different candidates, in steps: the quantile of the largest
+    difference of simulated scores is lower for the pairs that earlier steps left. Of two equal layers each is
+    called the better one equally often, and at most one of these errors counts, so the level of these tests
+    is `ORDER_LEVEL`, and both parts together are wrong in at most 1 - `LEVEL`. Layers more than `HOPELESS`
+    standard errors below the best one of their candidate take no part.
 
     Returns None if there are too few units to estimate a variance. Raises ValueError if ``candidate`` does
     not name one for each score.
 
-    Source: Romano and Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, JASA 100,
-    2005 (the steps).
+    Sources: Romano and Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, JASA
+    100, 2005 (the steps); Finner and Strassburger, The Partitioning Principle, Annals of Statistics 30, 2002
+    (each order of the candidates is a hypothesis of its own, of which one is true).
     """
     owner = np.arange(measured.scores) if candidate is None else np.asarray(candidate, np.int64)
     if owner.shape != (measured.scores,):
         raise ValueError(f"expected {measured.scores} candidates, found {len(owner)}")
     if (uncertainty := uncertainty_of(measured)) is None:
         return None
+    names = np.unique(owner)
+    maybe = _may_be_best(measured, owner, names, seed) if best is None else np.asarray(best, np.bool_)
     scores = measured.evaluate()[0]
     error, freedom = uncertainty.pairs()
     height = z_scores(scores, error, freedom)
     tops = {int(owner[layers[0]]): layers[np.argmax(scores[layers])] for layers in group_members(owner)}
     own_best = np.array([tops[int(each)] for each in owner])
     kept = np.flatnonzero(height[np.arange(len(owner)), own_best] <= HOPELESS)
-    pairs = np.ix_(kept, kept)
+    pairs, own = np.ix_(kept, kept), owner[kept]
+    ranked = ~np.isin(own, names[maybe]) if maybe.sum() == 1 else np.ones_like(kept, np.bool_)
+    tested = (own != own[:, None]) & ranked & ranked[:, None]
     normal = normal_draws(uncertainty.covariance[pairs], draws, seed)
-    tested = owner[kept] != owner[kept][:, None]
-    lower = _shown_lower(height[pairs], error[pairs], tested, normal)
-    worse = _shown_worse(lower, owner[kept], np.unique(owner))
-    return np.stack([1 + worse.sum(axis=1), len(worse) - worse.sum(axis=0)], axis=1)
+    worse = _shown_worse(_shown_lower(height[pairs], error[pairs], tested, normal), own, names)
+    return _ranges(worse, maybe)
+
+
+def _may_be_best(measured: WeightedScores, owner: Integers, names: Integers, seed: int) -> Mask:
+    """Which candidates have a score that may be the best: [candidates]."""
+    compared = compare_with_best(measured, seed)
+    return np.isin(names, [] if compared is None else owner[compared.maybe])
+
+
+def _ranges(worse: Mask, maybe: Mask) -> Integers:
+    """The first and the last rank of each candidate: [candidates 2].
+
+    ``worse`` [candidates candidates] says whether the row's is shown to be worse than the column's, ``maybe``
+    [candidates] which may be the best. Of these no order is told, since each may be the first.
+    """
+    worse = worse & ~maybe[:, None]
+    if maybe.sum() == 1:
+        worse |= ~maybe[:, None] & maybe
+    behind = ~maybe & ~worse[:, maybe].any(axis=1)  # the best is one more that is better, whichever it is
+    return np.stack([1 + worse.sum(axis=1) + behind, len(worse) - worse.sum(axis=0)], axis=1)
 
 
 def _shown_worse(lower: Mask, owner: Integers, candidates: Integers) -> Mask:
@@ -82,7 +115,7 @@ def _shown_worse(lower: Mask, owner: Integers, candidates: Integers) -> Mask:
     )
 
 
-def _shown_lower(height: Floats, error: Floats, tested: Mask, normal: Floats) -> Mask:
+def _shown_lower(height: Floats, error: Floats, tested: Mask, normal: Features) -> Mask:
     """Whether the row's score is shown to be lower than the column's, after all steps: [scores scores].
 
     Args:
@@ -94,11 +127,11 @@ def _shown_lower(height: Floats, error: Floats, tested: Mask, normal: Floats) ->
     lower = tested & np.isposinf(height)  # these differ without variance
     left = tested & (error > 0)
     while left.any():
-        reach = np.full(normal.shape[1], -np.inf)
+        reach = np.full(2 * normal.shape[1], -np.inf)
         for row in np.flatnonzero(left.any(axis=1)).tolist():
             gaps = largest_difference(normal, error[row], row, np.flatnonzero(left[row]))
             np.maximum(reach, gaps, out=reach)
-        newly = left & (height > quantile_of(reach))
+        newly = left & (height > quantile_of(reach, ORDER_LEVEL))
         if not newly.any():
             break
         lower, left = lower | newly, left & ~newly

@@ -77,15 +77,26 @@ def nested_answers(lost: Sequence[float], share: float) -> Mask:
     return np.stack([right & (random.random(POPULATION) >= part / share) for part in lost], axis=1)
 
 
+def failing_videos(layers: int, failing: int, lost: float, noise: float) -> Floats:
+    """J&F as a fraction, [videos layers], of equal layers, of which some fail in a tenth of the videos.
+
+    Each of the ``failing`` last layers loses ``lost`` there; all of them have ``noise`` of their own.
+    """
+    random = np.random.default_rng(0)
+    values = random.beta(5.6, 2.4, (POPULATION, 1)) + noise * random.normal(size=(POPULATION, layers))
+    fails = random.random((POPULATION, layers)) < 0.1 * (np.arange(layers) >= layers - failing)
+    return np.asarray((values - lost * fails).clip(0, 1), np.float64)
+
+
 def hits_of(answers: Mask | Floats) -> Ratios:
-    """Answers as hits of images that are drawn one by one."""
+    """Answers as hits of images that are drawn one by one; or shares, such as the J&F of videos."""
     images, layers = answers.shape
     nothing = np.zeros(images, np.int64)
     trials = Trials(np.ones(images), np.full(layers, 100.0))
     return Ratios(np.asarray(100.0 * answers, np.float64), np.ones(images), nothing, nothing, trials)
 
 
-def of_best(population: Mask, count: int, samples: int) -> list[float]:
+def of_best(population: Mask | Floats, count: int, samples: int) -> list[float]:
     """Shares of samples in which a statement on the layers is wrong, and of worse layers told apart.
 
     In turn: no truly best layer is among those that may be the best; the loss of some layer is larger than
@@ -191,6 +202,20 @@ def group_rows(counts: Sequence[int], samples: int) -> Iterator[Row]:
     ):
         for count in counts:
             yield [name, count, *of_groups(population, first, count, samples)]
+
+
+def failure_rows(counts: Sequence[int], samples: int) -> Iterator[Row]:
+    """Rows of `of_best` on losses, where layers fail in a tenth of the videos."""
+    for name, population in (
+        ("12, one loses 40 points there", failing_videos(12, 1, 0.4, 0.05)),
+        ("12, six lose 40 points, each elsewhere", failing_videos(12, 6, 0.4, 0.05)),
+        ("12, three lose all", failing_videos(12, 3, 1.0, 0.05)),
+        ("4, one loses 40 points", failing_videos(4, 1, 0.4, 0.05)),
+        ("2, one loses 40 points", failing_videos(2, 1, 0.4, 0.1)),
+        ("2, nearly the same, one loses 40 points", failing_videos(2, 1, 0.4, 0.02)),
+    ):
+        for count in counts:
+            yield [name, count, *of_best(population, count, samples)[1:4]]
 
 
 def cheapest_rows(counts: Sequence[int], samples: int) -> Iterator[Row]:

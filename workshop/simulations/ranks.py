@@ -76,15 +76,18 @@ def drawn_hits(random: np.random.Generator, count: int) -> Ratios:
 def of_ranges(
     samples: int, draw: Callable[[np.random.Generator], Ratios], truth: Floats, owner: Sequence[int]
 ) -> list[float]:
-    """Share of the samples in which all ranks are in their ranges, and of the pairs whose order is shown."""
+    """Share of the samples in which all ranks are in their ranges, and of the pairs whose order is shown.
+
+    Candidates that are exactly equal have the order of their numbers.
+    """
     best = np.array([truth[np.asarray(owner) == each].max() for each in range(max(owner) + 1)])
-    better, worse = ((best[:, None] < best).sum(axis=1), (best[:, None] > best).sum(axis=1))
+    better, rank = (best[:, None] < best).sum(axis=1), np.argsort(np.argsort(-best, kind="stable")) + 1
     held, shown = 0, 0.0
     for seed in range(samples):
-        ranges = rank_ranges(draw(np.random.default_rng((seed, len(owner)))), owner, seed, DRAWS)
+        ranges = rank_ranges(draw(np.random.default_rng((seed, len(owner)))), owner, None, seed, DRAWS)
         assert ranges is not None
         first, last = ranges.T
-        held += bool(((first <= 1 + better) & (last >= len(best) - worse)).all())
+        held += bool(((first <= rank) & (last >= rank)).all())
         shown += float((first - 1).sum() / max(1, better.sum()))
     return [held / samples, shown / samples]
 

@@ -64,6 +64,7 @@ Part = Literal[
     "best",
     "groups",
     "cheapest",
+    "failures",
     "order",
 ]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -86,7 +87,7 @@ class Size:
 
     samples: int  # of a cell of coverage
     units: int  # samples of a cell of `workshop.simulations.units`
-    few: int  # samples of a cell of k-means and of the cheapest layer
+    few: int  # samples of a cell of k-means, of the cheapest layer and of failures
     layers: int  # samples of a cell of layers that are compared with the best
     many_layers: int  # the same of more than 12 layers
     counts: tuple[int, ...]  # items of the grid of coverage
@@ -435,6 +436,10 @@ def _choices(size: Size, parts: Sequence[Part]) -> Iterator[str]:
         yield f"The cheapest layer that loses at most 2 points ({size.few:,} samples a cell):\n"
         head = ["layers", "n", "there is one, %", "it loses more than said, %", "it loses, points"]
         yield from table(head, best.cheapest_rows(size.losing, size.few))
+    if "failures" in parts:
+        yield f"Layers that fail in a tenth of the videos, in percent of the samples ({size.few:,} a cell):\n"
+        head = ["layers", "videos", "some loss larger", "of one layer", "of the highest"]
+        yield from table(head, best.failure_rows((6, 12, 30), size.few))
 
 
 def main() -> None:

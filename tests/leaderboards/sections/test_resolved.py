@@ -2,18 +2,24 @@
 
 import math
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from layerboard.leaderboards.answer.answer import answer_frame, answers_of
+from layerboard.leaderboards.answer.phrases import notes, scored_text
 from layerboard.leaderboards.blocks.display import enough_text, ordinal, rank_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.differences import enough_images
 from layerboard.leaderboards.sections.layers import layer_blocks
+from layerboard.leaderboards.sections.ranks import RANKS
 from layerboard.tasks.statistics.resolution import enough_units
 from tests.leaderboards.builder import frame, layers, unsure, write_layers
 from tests.leaderboards.shown import render_blocks, render_page
 
+ROOT = Path(__file__).parents[3]
 COUNT = 400
 SHARES = {"mini-dino": (0.5, 0.8), "mini-clip": (0.6, 0.79), "mini-mae": (0.2, 0.4)}
 
@@ -56,6 +62,24 @@ def test_a_table_says_what_its_images_resolve_and_the_ranks_are_ranges(tmp_path)
     assert standing.ranks == {"mini-dino": (1, 2), "mini-clip": (1, 2), "mini-mae": (3, 3)}
     assert re.search(r"\| mini-dino \| 1st to 2nd \|", re.sub(" +", " ", text))
     assert re.search(r"\| mini-mae \| 3rd \|", re.sub(" +", " ", text))
+
+
+def test_the_first_rank_belongs_to_what_is_marked_on_the_page_of_the_mini_suite():
+    text = (ROOT / "leaderboards" / "tables" / "mini.md").read_text(encoding="utf-8")
+    marked, ranks = (table_after(text, f"## {title}") for title in ("The best layer of each", RANKS))
+    cells = {(row["backbone"], task): cell for row in marked for task, cell in row.items()}
+    assert len(ranks) == 7
+    for row in ranks:
+        for task in row.keys() - {"backbone"}:
+            cell = cells[row["backbone"], task]
+            assert row[task].startswith("1st") == (cell.endswith("≈") or cell.startswith("**")), (row, task)
+
+
+def table_after(text, heading):
+    """The rows of the first table below a heading, by column."""
+    lines = next(part for part in text.split(heading)[1].split("\n\n") if part[0] == "|").split("\n")
+    head, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
+    return [dict(zip(head, row, strict=True)) for row in rows if row[0] != ""]
 
 
 def test_without_the_items_of_all_there_are_no_ranks(tmp_path):
@@ -104,7 +128,22 @@ def test_ranks_in_words():
 def test_scores_without_an_interval_say_why():
     """Where others have one; records that never had any say nothing."""
     plain = layers([10.0, 30.0], task="regress", metric="MAE", dataset="photos")
-    assert "Scores without ±" not in render_page(frame(plain), "mini")
+    assert "too few" not in render_page(frame(plain), "mini")
     page = " ".join(render_page(frame(plain, unsure(layers([10.0, 30.0]), half=1.5)), "mini").split())
-    words = "Scores without ± have no interval: there are too few images for any that holds in simulations."
+    words = "Images are too few for an interval: none holds in simulations, or it is wider than ± 40 points."
     assert page.count(words) == 1
+
+
+def test_an_interval_that_says_nothing_is_printed_nowhere(tmp_path):
+    """Two videos; tables of numbers keep its ends."""
+    write_layers(tmp_path, "mini-dino", {1: np.array([0.0, 100.0])})
+    wide = unsure(layers([50.0]), half=41.0)
+    board = Board.of(frame(wide), "mini", items=tmp_path)
+    text = render_blocks(layer_blocks(board))
+    assert "2 images are too few for an interval" in text
+    assert "±" not in text.replace("wider than ± 40", "")
+    (answer,) = answers_of(board)
+    assert "knn top-1: 2 images are too few for an interval." in notes([answer])
+    assert scored_text(answer.best) == "50.0"
+    assert scored_text(replace(answer.best, ci_low=10.0, ci_high=90.0)) == "50.0 ± 40.0"
+    assert answer_frame([answer])["ci_high"].tolist() == [91.0]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from layerboard.tasks.statistics.draws import quantile_of, uncertainty_of
+from layerboard.tasks.statistics.draws import ORDER_LEVEL, quantile_of, uncertainty_of
+from layerboard.tasks.statistics.mcb import compare_with_best
 from layerboard.tasks.statistics.ranks import rank_ranges
 from tests.tasks.statistics.units import percent as hits
 from tests.tasks.statistics.units import ratios as means
@@ -28,14 +29,49 @@ def test_identical_scores_share_all_their_ranks():
 
 
 @pytest.mark.parametrize("rivals", [2, 5])
-def test_neighbours_are_told_apart_where_tukeys_range_says_so(rivals):
+def test_behind_the_best_neighbours_are_told_apart_where_tukeys_range_says_so(rivals):
     n = 2000
-    values = whitened(n, rivals)
-    bound = stats.studentized_range.ppf(0.95, rivals, np.inf) * np.sqrt(1 / n)
-    for shift, last in ((0.94, [1, rivals]), (1.06, [rivals, rivals])):
+    values = whitened(n, rivals + 1)
+    values[:, 0] += 1
+    bound = stats.studentized_range.ppf(ORDER_LEVEL, rivals, np.inf) * np.sqrt(1 / n)
+    for shift, last in ((0.94, [2, rivals + 1]), (1.06, [rivals + 1, rivals + 1])):
         moved = values.copy()
         moved[:, -1] -= shift * bound
-        assert rank_ranges(means(moved), draws=20_000)[-1].tolist() == last
+        ranges = rank_ranges(means(moved), draws=20_000).tolist()
+        assert (ranges[0], ranges[-1]) == ([1, 1], last)
+
+
+def random_columns(number):
+    """Scores of layers of four backbones in so many columns: hits, and values that are no hits."""
+    for seed in range(number):
+        g = np.random.default_rng(seed)
+        shift = g.choice([0.1, 0.4, 1.0]) * g.normal(size=8)
+        values = g.normal(size=(g.integers(6, 120), 8)) + shift
+        yield hits(values > 0) if seed % 2 else means(values)
+
+
+def test_the_first_rank_belongs_to_exactly_those_that_may_be_the_best():
+    owner, first_ranks = np.arange(8) // 2, list[int]()
+    for measured in random_columns(60):
+        may_be_best = {*owner[compare_with_best(measured).maybe]}
+        ranges = rank_ranges(measured, owner)
+        assert {*np.flatnonzero(ranges[:, 0] == 1)} == may_be_best
+        assert (ranges[:, 0] <= ranges[:, 1]).all()
+        assert (np.sort(ranges[:, 0]) <= np.arange(1, 5)).all()  # some order of all agrees with them
+        assert (np.sort(ranges[:, 1]) >= np.arange(1, 5)).all()
+        first_ranks.append(len(may_be_best))
+    assert {*first_ranks} == {1, 2, 3, 4}
+
+
+def test_all_errors_together_are_as_rare_as_the_level_says():
+    """Five equal candidates, whose order is that of their numbers, and a worse one."""
+    wrong = 0
+    for seed in range(200):
+        values = np.random.default_rng(seed).normal(size=(60, 6)) - [0, 0, 0, 0, 0, 0.4]
+        first, last = rank_ranges(means(values), seed=seed, draws=500).T
+        rank = np.arange(1, 7)
+        wrong += ((first > rank) | (last < rank)).any()
+    assert wrong <= 19  # 5 % and three standard errors
 
 
 def test_a_backbone_is_as_good_as_its_best_layer():
@@ -61,7 +97,7 @@ def test_a_few_differing_answers_show_nothing():
 
 def test_too_few_units_or_draws_have_no_ranks():
     assert rank_ranges(means([[1.0, 2.0]])) is None
-    assert rank_ranges(means(whitened(50, 2) - [0, 9]), draws=10).tolist() == [[1, 2], [1, 2]]
+    assert rank_ranges(means(whitened(50, 3) - [0, 9, 18]), draws=5).tolist() == [[1, 1], [2, 3], [2, 3]]
     assert quantile_of(np.arange(18.0)) == np.inf
     assert quantile_of(np.arange(19.0)) == 18
     with pytest.raises(ValueError, match="expected 2 candidates, found 3"):
