@@ -23,7 +23,8 @@ NUMBERS = ["value", "ci_low", "ci_high", "loss", "held_out", "chosen", "held_out
 # if it is unknown; the digest ``data`` distinguishes datasets of one name.
 MEASURED = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
-    *("layer", "tap", "other", "other_layer", "other_tap", "value", "ci_low", "ci_high", "n", "partial", "data"),
+    *("layer", "tap", "other", "other_layer", "other_tap", "value", "ci_low", "ci_high"),
+    *("n", "partial", "data"),
 ]
 TIDY = [*MEASURED, *CHOICES]
 INSIDE_DECIMALS = 6
