@@ -87,13 +87,10 @@ def _execute(request: Request, prepared: Prepared, report: Reporter, pages: bool
     seconds = perf_counter() - begin
     compared = compare_all(prepared.comparisons, done, report)
     done = PassResult.joined([done, compared, measure_costs(prepared.costs, report)])  # alone on the machine
-    if request.images:
-        count_near_duplicates(prepared.backbones, request.output, report)
     if not request.examples:
         remove_thumbnails(request.output, former)
 
     output, suite = request.output, prepared.run.suite
-    state = state_of(output)
     every = folder_records(output / "records")
     suites = suites_of(every) if len(every) else []
     records, board = of_suite(every, suite) if suites else every, None
@@ -101,6 +98,9 @@ def _execute(request: Request, prepared: Prepared, report: Reporter, pages: bool
         items, arrays = output / "items", output / "arrays"
         board = Board.of(with_seen(records), suite, items=items, arrays=arrays)
         board = board.knowing(known_specs())
+        if request.images:
+            count_near_duplicates(prepared.backbones, board, output, report)
+    state = state_of(output)
     there, changed = write_changed(board, output, state) if board and pages else ([], False)
     left = tuple(sorted(there)), changed, state, tuple(suites)
     return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, *left)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +16,10 @@ from layerboard.benchmark.jobs.job import BackboneJobs, ScoreJob
 from layerboard.benchmark.jobs.prepare import PlannedRun, identified, plan_of
 from layerboard.benchmark.jobs.scores import readers_of
 from layerboard.benchmark.plan.plan import Plan
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.near_duplicates import (
     NearDuplicates,
+    find_judge,
     read_near_duplicates,
     write_near_duplicates,
 )
@@ -33,30 +34,35 @@ from layerboard.tasks.metrics.near_duplicates import (
 )
 from layerboard.tasks.metrics.neighbours import Vectors
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import Variant, entry_name
+from layerboard.zoo.spec import entry_name
 
 LAYERS = 4  # blocks whose vectors are compared, evenly spaced up to the last
 
 
-def count_near_duplicates(backbones: Sequence[BackboneJobs], output: Path, report: Reporter) -> None:
-    """Add the images of each dataset that has no groups to the table of the output folder, once.
+def count_near_duplicates(
+    backbones: Sequence[BackboneJobs], board: Board, output: Path, report: Reporter
+) -> None:
+    """Count those of each dataset without groups, by the vectors of its judge (`find_judge`), once.
 
-    Things that are shown by several images are no near-duplicates of each other: tasks on them are left out.
-    Of a training the latest checkpoint counts, since images are alike to a network that has learned little.
+    The table of the output folder loses a count by another backbone. Things that are shown by several images
+    are no near-duplicates of each other: tasks on them are left out.
     """
     before = read_near_duplicates(output)
-    counts = {**before}
-    for jobs in sorted(backbones, key=lambda jobs: -_step(jobs.setup.spec.name)):
-        for job in () if jobs.setup.spec.is_floor else jobs.scores:
-            task, name = job.task, jobs.setup.spec.name
-            if not _is_later(name, counts.get(task.dataset)) or not _is_counted(task):
-                continue
+    counts, datasets = {**before}, dict.fromkeys(column.dataset for column in board.columns)
+    for dataset in datasets:
+        judge = find_judge(column for column in board.columns if column.dataset == dataset)
+        if dataset in counts and counts[dataset].backbone == judge:
+            continue
+        counts.pop(dataset, None)
+        jobs = [job for each in backbones if each.setup.spec.name == judge for job in each.scores]
+        for job in (job for job in jobs if job.task.dataset == dataset and _is_counted(job.task)):
             with suppress(InputError, KeyError, OSError):  # of a pass that failed, which was said
-                with report.bar(f"{name}  near-duplicates", 1, "datasets"):
+                with report.bar(f"{judge}  near-duplicates", 1, "datasets"):
                     layers = [*_layers(job)]
                     share = share_with_near_duplicate(layers)
                 images = len(layers[0]) if layers else 0
-                counts[task.dataset] = NearDuplicates(task.dataset, name, images, share)
+                counts[dataset] = NearDuplicates(dataset, judge, images, share)
+                break
     if counts != before:
         write_near_duplicates(counts, output)
 
@@ -134,20 +140,6 @@ def _described(task: Task) -> Iterator[tuple[str, str, str, str]]:
     """Name, class, group and split of each image of a task's dataset (`Data.described`)."""
     data = task.data.images if isinstance(task.data, ProbedImages) else task.data
     yield from data.described() if isinstance(data, Data) else ()
-
-
-def _step(name: str) -> float:
-    """The step of a checkpoint; that of a backbone that is none comes after all."""
-    step = Variant.of(name).checkpoint[1]
-    return inf if step < 0 else step
-
-
-def _is_later(name: str, counted: NearDuplicates | None) -> bool:
-    """Whether a backbone is to count: nobody has, or an earlier checkpoint of the same training."""
-    if counted is None:
-        return True
-    (series, _), (before, _) = (Variant.of(each).checkpoint for each in (name, counted.backbone))
-    return series == before and _step(name) > _step(counted.backbone)
 
 
 def _files(job: ScoreJob) -> list[str]:

@@ -54,7 +54,7 @@ def sums_text(texts: Mapping[str, str]) -> str:
 
 
 def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """Text of a CSV that was written from numbers with those columns; raises InputError for any other."""
+    """Those columns of a CSV that was written from numbers, as text; raises InputError for any other file."""
     try:
         frame = read_csv_table(path)
         if np.isinf(pd.to_numeric(frame["value"])).any():
@@ -63,9 +63,9 @@ def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         raise InputError(
             f"expected a leaderboard table in {path} but cannot read it: {first_line(error)}; write it again"
         ) from error
-    if list(frame.columns) != list(columns):
+    if not {*columns} <= {*frame.columns}:
         raise InputError(f"expected the columns {', '.join(columns)} in {path}; write it again")
-    return frame
+    return frame[[*columns]]
 
 
 def read_csv_table(path: Path) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Near-duplicates among the user's own images, as a run counts them: a small table in the output folder."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -7,8 +8,11 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.csv import csv_text, read_csv_table
 from layerboard.leaderboards.blocks.display import plain_name
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.frames import PIXELS
 from layerboard.leaderboards.records.files import NEAR_DUPLICATES
 from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.spec import Variant
 
 MANY = 0.02  # a larger share of images with a near-duplicate is said beside the scores
 
@@ -36,6 +40,23 @@ class NearDuplicates:
             return ""
         said = {"share": f"{100 * self.share:.0f}", "images": f"{self.images:,}", "backbone": self.backbone}
         return WARNING.format(dataset=plain_name(self.dataset), **said)
+
+
+def find_judge(columns: Iterable[Column]) -> str:
+    """The trained backbone by whose vectors images may be called alike; "" for none.
+
+    It is the best one of the first column in which raw pixels do not score higher, and no earlier checkpoint
+    of a training: to a network that has learned little all images are alike.
+    """
+    for column in columns:
+        pixels = column.scored.loc[column.scored["family"] == PIXELS, "value"].max()
+        names = sorted(column.best["backbone"], key=lambda name: Variant.of(name).checkpoint[1])
+        latest = {Variant.of(name).checkpoint[0]: name for name in names}
+        trained = column.best["trained"].astype(bool) & column.best["backbone"].isin(latest.values())
+        top = column.best[trained].nlargest(1, "value")
+        if len(top) and not pixels > top["value"].iloc[0]:
+            return str(top["backbone"].iloc[0])
+    return ""
 
 
 def read_near_duplicates(output: Path) -> dict[str, NearDuplicates]:

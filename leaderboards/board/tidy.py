@@ -1,5 +1,6 @@
 """All numbers of a page as one tidy frame of text: scores and CKA, or numbers of analyses."""
 
+import math
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -14,15 +15,18 @@ from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.zoo.spec import Layer
 
 DECIMALS = 4
-CHOICES = ["best", "loss", "maybe_best", "chosen", "held_out"]  # columns of the primary metric alone
-NUMBERS = ["value", "ci_low", "ci_high", "loss", "chosen", "held_out"]
+OF_COLUMN = ("best", "loss", "maybe_best", "held_out")  # by the answer of the column that the number is in
+OF_BACKBONE = ("maybe_best_of_backbone", "chosen", "held_out_of_layer")  # among blocks of one backbone alone
+CHOICES = [*OF_COLUMN, *OF_BACKBONE]  # columns of the primary metric alone
+NUMBERS = ["value", "ci_low", "ci_high", "loss", "held_out", "chosen", "held_out_of_layer"]
 # Columns of the CSV: ``other`` ones are empty for scores, ``value`` without a score, and those on uncertainty
 # if it is unknown; the digest ``data`` distinguishes datasets of one name.
-TIDY = [
+MEASURED = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
     *("layer", "tap", "other", "other_layer", "other_tap", "value", "ci_low", "ci_high"),
-    *("n", "partial", "data", "best", "loss", "maybe_best", "chosen", "held_out"),
+    *("n", "partial", "data"),
 ]
+TIDY = [*MEASURED, *CHOICES]
 INSIDE_DECIMALS = 6
 # Columns of the CSV of analyses: ``layer`` is -1 for a whole backbone, ``head`` is -1 for all heads together,
 # ``other`` is the backbone that it is compared with; ``reason`` says why a ``value`` is empty.
@@ -46,10 +50,11 @@ def tidy_frame(board: Board) -> pd.DataFrame:
 
     They are the scores by every metric of every layer in every pooling, including draws of the random floor,
     and the CKA between last blocks of each two backbones. ``best`` marks the layer and pooling that the
-    leaderboard shows, ``loss`` is by how many points the true best of the column is above it, at most, and
-    ``maybe_best`` marks those that are not shown to be worse than the best of their own backbone: these and
-    held-out choices are of the primary metric, and empty for all others. Analyses and CKA of all layers have
-    files of their own.
+    leaderboard shows, whose ``held_out`` is the score with the layer chosen on other data. ``loss`` is by how
+    many points the true best of the column is above a layer, at most, and ``maybe_best`` marks those that may
+    be it; both are empty if it was not compared. ``maybe_best_of_backbone`` marks those that may be the best
+    of their own backbone. These and held-out choices are of the primary metric, and empty for all others.
+    Analyses and CKA of all layers have files of their own.
     """
     primary = [(column.task, column.metric) for column in board.columns]
     scores = board.scores[board.scores["metric"] != ""]
@@ -58,14 +63,30 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     fields = ["backbone", *COLUMN, "pooling", "layer"]
     chosen = pd.MultiIndex.from_frame(rows[fields]).isin(pd.MultiIndex.from_frame(board.best[fields]))
     chosen = chosen & (rows["tap"] == "block") & (rows["task"] != COMPARISON_TASK)
-    losses = pd.concat([pd.Series(dtype=float), *(bounds.rows["loss"] for bounds in board.bounds.values())])
-    rows = rows.assign(best=chosen, loss=losses.reindex(rows.index), family=rows["backbone"].map(families))
+    nothing = pd.DataFrame(columns=["loss", "maybe"])
+    bounds = pd.concat([nothing, *(each.rows[[*nothing]] for each in board.bounds.values())])
+    bounds = bounds.reindex(rows.index)
+    rows = rows.rename(columns={"maybe_best": "maybe_best_of_backbone", "held_out": "held_out_of_layer"})
+    rows = rows.assign(best=chosen, family=rows["backbone"].map(families), held_out=_held_out(rows, board))
+    rows = rows.assign(loss=bounds["loss"], maybe_best=bounds["maybe"].where(bounds["loss"].notna(), ""))
     others, tap = rows["other"].map(lambda name: board.ranks.get(name, -1)), rows["tap"]
     rows = _in_order(rows, board, others, rows["pooling"].map(pooling_rank), tap != "block", tap != "final")
     text = _texts(rows, TIDY, DECIMALS)
     ranks = pd.MultiIndex.from_frame(rows[["task", "metric"]]).isin(primary)
     text.loc[~ranks, CHOICES] = ""
+    text.loc[text["best"] != "True", "held_out"] = ""
     return text.assign(other_layer=text["other_layer"].where(rows["other"] != "", ""))
+
+
+def _held_out(rows: pd.DataFrame, board: Board) -> list[float]:
+    """The held-out score of the backbone of each row in the column of the row; NaN without one."""
+    scores = {
+        (column.task, column.dataset, column.protocol, column.data, column.metric, name): choice.score
+        for column in board.columns
+        for name, choice in column.held_out.items()
+    }
+    keys = zip(*(rows[name] for name in (*COLUMN, "backbone")), strict=True)
+    return [scores.get(key, math.nan) for key in keys]
 
 
 def inside_frame(board: Board) -> pd.DataFrame:

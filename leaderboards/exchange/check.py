@@ -10,7 +10,7 @@ from layerboard.leaderboards.blocks.blocks import Numbers
 from layerboard.leaderboards.blocks.csv import SUMS, read_numbers, sums_text, text_digest
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.tidy import TIDY, numbers_of, tidy_frame
+from layerboard.leaderboards.board.tidy import MEASURED, numbers_of, tidy_frame
 from layerboard.leaderboards.records.key import (
     COMPARISON_TASK,
     ROUNDING,
@@ -157,8 +157,8 @@ def moved_numbers(
 ) -> tuple[int, pd.DataFrame]:
     """The number of baseline numbers of some backbones, and a text table of those that moved.
 
-    The furthest are first. Both tables have the columns `TIDY`, as text. A number moved if it differs by more
-    than the tolerance, is missing, or is over another number of items. Only numbers of the same images and
+    The furthest are first. Both tables have the columns `MEASURED`, as text. A number moved if it differs by
+    more than the tolerance, is missing, or is over another number of items. Only numbers of the same images and
     ground truth are compared, and numbers that the baseline lacks are ignored. ``backbones`` are names and
     patterns, all if empty; for comparisons either side counts. Raises InputError for one that matches nothing
     in the baseline.
@@ -202,13 +202,16 @@ def _cells(row: Row, now: str, change: float, reason: str) -> Row:
 
 
 def read_baseline(folder: Path) -> pd.DataFrame:
-    """The numbers of an output folder or of a folder of CSV files, `TIDY` as text; InputError if none."""
+    """The numbers of an output folder or of a folder of CSV files, `MEASURED` as text.
+
+    Raises InputError if there is none. What earlier versions said of the numbers, in other columns, is left.
+    """
     if (folder / "records").is_dir():
         return tidy_records(read_records([folder / "records"]))
     paths = sorted(path for path in _tables_of(folder).glob("*.csv") if not path.name.endswith(_DESCRIBING))
     expected = f"a baseline (an output folder, or CSV files of `leaderboard`) in {folder}"
     require(paths, expected, remedy="`layerboard export csv --to DIR` writes one")
-    return _together([read_numbers(path, TIDY) for path in paths])
+    return _together([read_numbers(path, MEASURED) for path in paths])
 
 
 def cut_files(folder: Path) -> tuple[list[str], str]:
@@ -249,11 +252,11 @@ def _tables_of(folder: Path) -> Path:
 
 
 def tidy_records(records: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of the suites of the records, columns `TIDY` as text, each once."""
+    """The numbers of the suites of the records, columns `MEASURED` as text, each once."""
     return _together([tidy_frame(Board.of(records, suite)).astype(str) for suite in suites_of(records)])
 
 
 def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The rows of several tables, each number once, since suites share results."""
-    rows = pd.concat(list(frames), ignore_index=True)[TIDY]
+    rows = pd.concat(list(frames), ignore_index=True)[MEASURED]
     return rows[~pd.Series(keys_of(rows), dtype=object).duplicated().to_numpy()].reset_index(drop=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.tidy import tidy_frame
+from layerboard.leaderboards.board.tidy import CHOICES, tidy_frame
 from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.similarity import cka_tables
@@ -77,7 +77,7 @@ def test_the_numbers_hold_every_pooling_and_metric():
         ["random", "cls", "1", "1.0000", "False"],
         ["mini-dino", "cls", "1", "50.0000", ""],
     ]
-    assert found.loc[5, ["best", "loss", "maybe_best", "chosen", "held_out"]].tolist() == [""] * 5
+    assert found.loc[5, [*CHOICES]].tolist() == [""] * 7
     page = render_page(records, "mini")
     assert "**3.0 (1/2 mean)**" in page
     assert page.index("Features: mean: mean of the patch tokens (knn).") < page.index("## Every layer")

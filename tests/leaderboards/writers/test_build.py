@@ -81,26 +81,30 @@ def test_the_csv_has_one_row_a_layer_with_four_decimals(committed):
     comparison = "mini-clip,CLIP,True,cka,mini-imagenet,standard,cls,CKA"
     assert lines == [
         ",".join(TIDY),
-        f"mini-dino,DINO,True,{start},1,block,,,,10.0000,,,400,False,,False,,False,,",
-        f"mini-dino,DINO,True,{start},2,block,,,,30.0000,,,400,False,,True,,False,,",
-        f"mini-dino,DINO,True,{start},3,block,,,,20.0000,,,400,False,,False,,False,,",
-        f"random,random,False,{start},1,block,,,,1.0000,,,400,False,,False,,False,,",
-        f"random,random,False,{start},2,block,,,,2.0000,,,400,False,,False,,False,,",
-        f"{comparison},3,block,mini-clip,3,block,1.0000,,,4,False,,,,,,",
-        f"{comparison},3,block,mini-dino,3,block,0.5000,,,4,False,,,,,,",
+        f"mini-dino,DINO,True,{start},1,block,,,,10.0000,,,400,False,,False,,,,False,,",
+        f"mini-dino,DINO,True,{start},2,block,,,,30.0000,,,400,False,,True,,,,False,,",
+        f"mini-dino,DINO,True,{start},3,block,,,,20.0000,,,400,False,,False,,,,False,,",
+        f"random,random,False,{start},1,block,,,,1.0000,,,400,False,,False,,,,False,,",
+        f"random,random,False,{start},2,block,,,,2.0000,,,400,False,,False,,,,False,,",
+        f"{comparison},3,block,mini-clip,3,block,1.0000,,,4,False,,,,,,,,",
+        f"{comparison},3,block,mini-dino,3,block,0.5000,,,4,False,,,,,,,,",
     ]
 
 
 def test_the_csv_says_how_sure_a_score_is():
     records = frame(unsure(layers([10.0, 30.0]), half=1.5, chosen={2: 1.0}, maybe=[1]))
-    columns = ["ci_low", "ci_high", "loss", "maybe_best", "chosen", "held_out"]
+    of_backbone = ["maybe_best_of_backbone", "chosen", "held_out_of_layer"]
+    columns = ["ci_low", "ci_high", "loss", "maybe_best", "held_out", *of_backbone]
     assert numbers(records)[columns].to_numpy().tolist() == [
-        ["8.5000", "11.5000", "", "True", "0.0000", ""],
-        ["28.5000", "31.5000", "", "False", "1.0000", "29.5000"],
+        ["8.5000", "11.5000", "", "", "", "True", "0.0000", ""],
+        ["28.5000", "31.5000", "", "", "29.5000", "False", "1.0000", "29.5000"],
     ]
     losses = {("mini-dino", 1): (26.54321, False), ("mini-dino", 2): (0.0, True)}
     board = bounded(Board.of(records, "mini"), {"knn top-1": losses})
-    assert tidy_frame(board)["loss"].tolist() == ["26.5432", "0.0000"]
+    assert tidy_frame(board)[["loss", "maybe_best"]].to_numpy().tolist() == [
+        ["26.5432", "False"],
+        ["0.0000", "True"],
+    ]
 
 
 def test_backbones_are_compared_by_the_items_of_the_run(tmp_path):
