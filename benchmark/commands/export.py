@@ -173,8 +173,8 @@ def export_command(request: ExportRequest) -> None:
       (`huggingface_hub.metadata_update`).
     - `onnx`: the network of a backbone up to a layer, which maps uint8 RGB images of its input size to class
       tokens and grids, such as `export onnx dino-b16 --layer 8 --to dino.onnx`. onnxruntime runs it on
-      eight packaged images; no file is kept if an output is further than 0.0001 of its largest number from torch's.
-      `run -b onnx:FILE` evaluates it.
+      eight packaged images; no file is kept if an output is further than 0.0001 of its largest number from
+      torch's. `run -b onnx:FILE` evaluates it.
 
     Example: `layerboard export latex -o results --to paper/tables`
     """

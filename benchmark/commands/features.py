@@ -40,9 +40,7 @@ def features_command(given: FeaturesForm) -> int:
     that of a campaign; `--campaign results` takes all of an earlier run. Names such as dino-b16@448px or
     dino-b16@bfloat16 are variants.
 
-    Examples:
-    - `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
-    - `layerboard features --campaign results -b dino-b16 -t knn --layers 9`
+    Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
     """
     request = Request.of(given)
     require_names(request)

@@ -41,7 +41,7 @@ def families(value: object) -> tuple[str, ...]:
     return tuple(word.lower() for word in words)
 
 
-FILTERS = {
+FILTERS: Mapping[str, Callable[[Any], Any]] = {  # parsers of `--where`
     "family": families,
     "supervision": parsers.text,
     "licence": parsers.text,
@@ -54,7 +54,7 @@ class BackboneFilters(Form):
 
     where: ByName = Option(
         (),
-        "Filters, NAME=VALUE. family: dino, clip, dinov2, ... (several: dino,clip); supervision: words in the "
+        "Filters, NAME=VALUE. family: dino, clip, ... (several: dino,clip); supervision: words in the "
         "supervision or training data (texts, ImageNet-22k); licence: words in it (mit, cc-by-nc), or "
         "commercial, licences whose name permits commercial use; parameters: their maximum number (100M).",
         partial(parsers.of_names, kinds=FILTERS),

@@ -4,6 +4,7 @@ import pytest
 from tests.tasks.agreement import golden
 
 CASES = golden.cases("fewshot")
+FIVE = ("--config", "shots=5")
 
 
 def pool(**changes):
@@ -71,11 +72,7 @@ def test_a_linear_layer_is_trained(scores, archive):
 @pytest.mark.parametrize(
     ("command", "options", "words"),
     [
-        (
-            "fewshot",
-            ["--config", "shots=0"],
-            "shots of 1 to 32, the items of the smallest train class, found 0",
-        ),
+        ("fewshot", ["--config", "shots=0"], "1 to 32, the items of the smallest train class, found 0"),
         ("fewshot", ["--config", "shots=33"], "shots of 1 to 32"),
         ("fewshot", ["--config", "shots=2,2"], "every shots once"),
     ],
@@ -93,9 +90,7 @@ def test_wrong_arrays(says, archive, command):
     )
 
 
-@pytest.mark.parametrize(
-    ("command", "options"), [("knn", ()), ("fewshot", ("--config", "shots=5")), ("linear", ())]
-)
+@pytest.mark.parametrize(("command", "options"), [("knn", ()), ("fewshot", FIVE), ("linear", ())])
 def test_without_test_items_every_item_is_tested_outside_its_group(scores, archive, command, options):
     generator = np.random.default_rng(3)
     labels, groups = generator.permutation(np.arange(60) % 3), np.repeat(np.arange(15), 4)
