@@ -1,10 +1,11 @@
 """Backbones, tasks, datasets, suites and protocols, without torch: `list`, `layerboard.list_backbones`."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, asdict
 from functools import partial
 from math import inf
 from textwrap import fill
-from typing import Literal
+from typing import Any, Literal
 
 from layerboard.benchmark.commands.command import command, say, say_json
 from layerboard.benchmark.commands.result import Result, rows_text, screen

@@ -98,7 +98,8 @@ def recommend_command(request: RecommendRequest) -> None:
     They score nearly as well as the best: a backbone is recommended if it is shown, with 95 % confidence, to
     lose at most two points in every task (`--within loss=2`). Scores come from a run, latencies from its task
     `cost`. Each recommendation comes with its reason, and for one task, or with `--details`, with lines of
-    Python that load the backbone, cut after the layer. With `--literature`, it answers from published numbers.
+    Python that load the backbone, cut after the layer. With `--literature`, it answers from published
+    numbers.
 
     Example: `layerboard recommend --tasks knn spair --within loss=1 ms=10 --licence commercial`
     """
