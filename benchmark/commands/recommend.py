@@ -4,6 +4,7 @@ Scores, costs and facts of the registry are combined.
 """
 
 import shlex
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -22,7 +23,7 @@ from layerboard.benchmark.commands.command import (
     say,
     say_json,
 )
-from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.commands.result import SCREEN, Result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import ByName, Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
@@ -127,7 +128,7 @@ def recommend_command(request: RecommendRequest) -> None:
         say(f"\nThe first of them in Python:\n\n{advice.code[0]}\n")
     if not request.details:
         more = "each task, its Pareto front, and the lines of Python" if several else "the Pareto front"
-        say(f"`recommend --details` adds {more}.")
+        say(f"`recommend --details` adds all columns, {more}.")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -274,7 +275,8 @@ def _advice(
     return Advice(
         title=f"recommended for {headings}",
         frame=recommended_frame(choices, [explain(each, answers, lost) for each in choices]),
-        table=recommended_table(choices, answers),
+        table=recommended_table(choices, answers, short=short),
+        width=SCREEN if short else sys.maxsize,
         notes=(*(f"{rank}. {each.backbone}: {text}." for rank, (each, text) in numbered), *caveats),
         parts=tuple(parts),
         pareto=recommended_frame([*chain.from_iterable(fronts)]),
