@@ -12,22 +12,7 @@ from layerboard.zoo.errors import counted
 class FeaturesForm(ProgressOption, Request):
     """Options of `features`: those of a run that name data, backbones and vectors."""
 
-    takes = (
-        "campaign",
-        "data",
-        "images",
-        "labels",
-        "groups",
-        "backbones",
-        "weights",
-        "tasks",
-        "layers",
-        "poolings",
-        "device",
-        "cache",
-        "output",
-        "progress",
-    )
+    takes = "campaign data images labels groups backbones weights tasks layers poolings device cache output progress"
 
 
 @command("features", FeaturesForm)
@@ -42,12 +27,11 @@ def features_command(given: FeaturesForm) -> int:
 
     Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
     """
-    request = Request.of(given)
-    require_names(request)
+    require_names(given)
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.vectors import write_vectors
 
-        done = write_vectors(request, report)
+        done = write_vectors(given, report)
     report.say(f"{done.images or 'no'} {'image' if done.images == 1 else 'images'} went through a backbone")
     for line in done.unreadable:
         report.say(f"left out: {line}")
@@ -73,14 +57,13 @@ def features(call: FeaturesForm) -> Files:
         >>> np.load(written.paths[0])["train"].shape[1]
         96
     """
-    request = Request.of(call)
-    require_names(request)
+    require_names(call)
     import pandas as pd
 
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.vectors import write_vectors
 
-    done = write_vectors(request, reporter_for(call.progress))
+    done = write_vectors(call, reporter_for(call.progress))
     rows = [
         (file.backbone, file.path.parent.name, *file.path.stem.rsplit(".", 1), str(file.path))
         for file in done.files

@@ -73,7 +73,9 @@ class Result:
         else:
             text = table_text(rows, width)
         notes = (wrap_text(note, width) for note in (*rest, *self.notes))
-        whole = "\n".join([self.title, *(("", text, "") if len(rows) else ()), *notes]).rstrip()
+        whole = "\n".join(
+            [wrap_text(self.title, width), *(("", text, "") if len(rows) else ()), *notes]
+        ).rstrip()
         return "\n\n".join([whole, *(part.text(most) for part in self.parts)])
 
     def _repr_html_(self) -> str:

@@ -157,7 +157,7 @@ class Form:
     that ``takes`` names.
     """
 
-    takes: ClassVar[tuple[str, ...]] = ()
+    takes: ClassVar[str] = ""
 
     def __init_subclass__(cls, *, kw_only: bool = True, panel: str = "") -> None:
         for option in vars(cls).values():
@@ -197,7 +197,7 @@ def declared(form: Callable[..., object], caller: Caller = "command") -> tuple[O
     """
     assert isinstance(form, type)
     assert issubclass(form, Form)
-    names = form.takes or [each.name for each in fields(form)]  # type: ignore[arg-type]  # a dataclass
+    names = form.takes.split() or [each.name for each in fields(form)]  # type: ignore[arg-type]  # a dataclass
     options = [getattr_static(form, name) for name in names]
     options = [option for option in options if option.only in (caller, None)]
     panels = ["", *PANELS, *(option.panel for option in options)]

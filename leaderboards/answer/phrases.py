@@ -182,8 +182,10 @@ def _loss(answers: Sequence[Answer]) -> Iterator[str]:
 
 def _milliseconds(answers: Sequence[Answer]) -> Iterator[str]:
     if timed := [answer for answer in answers if any(each.ms >= 0 for each in answer.candidates)]:
-        size = " at the task's size,"
-        if not any(each.timed_at for answer in timed for each in answer.candidates):
+        every = [each for answer in timed for each in answer.candidates if each.ms >= 0]
+        own = "" if all(each.timed_at == each.view_size for each in every) else " or else the network's own"
+        size = f" at the task's size{own},"
+        if not any(each.timed_at for each in every):
             size = " at the network's own input size, which may be smaller than what the task shows,"
         yield f"ms: latency of one image up to that layer,{size} on {timed[0].device}."
 
