@@ -12,7 +12,10 @@ from layerboard.zoo.errors import counted
 class FeaturesForm(ProgressOption, Request):
     """Options of `features`: those of a run that name data, backbones and vectors."""
 
-    takes = "campaign data images labels groups backbones weights tasks layers poolings device cache output progress"
+    takes = (
+        "campaign data images labels groups backbones weights tasks "
+        "layers poolings device cache output progress"
+    )
 
 
 @command("features", FeaturesForm)

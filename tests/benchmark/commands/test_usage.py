@@ -171,8 +171,6 @@ REFUSED = (
         "as seed a whole number of at most 4294967296",
     ),
     ("score knn --features a --config temperature=0", "takes as temperature a number above 0; found 0"),
-    ("score knn --features a --config temperature=nan", "takes as temperature a finite number; found nan"),
-    ("score fewshot --features a --config penalty=0", "--config takes as penalty a number above 0; found 0"),
     (
         "score spair --ground-truth {data}/SPair-71k --features photos --config view_size=9999",
         "of 1 to 2,048 pixels",
