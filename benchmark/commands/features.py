@@ -14,7 +14,7 @@ class FeaturesForm(ProgressOption, Request):
 
     takes = (
         "campaign data images labels groups backbones weights tasks "
-        "layers poolings device cache output progress"
+        "layers poolings device cache workers output progress"
     )
 
 
