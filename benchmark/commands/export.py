@@ -18,7 +18,7 @@ from layerboard.benchmark.commands.command import (
 from layerboard.benchmark.commands.load import LoadRequest, whole_backbone
 from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, Plain, Words, of_form
+from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, Words, of_form
 from layerboard.benchmark.forms.request import Cache, ResultsOptions, cache_option
 from layerboard.leaderboards.records.files import safe_name
 from layerboard.zoo.errors import InputError, ensure, printable
@@ -139,9 +139,6 @@ class OnnxOptions(Form, panel="Networks (onnx)"):
         "tokens in their places; auto: class token and grid.",
     )
     batch: Plain[int | None] = Option(None, "Fixed batch size.", least=1, usual="any number")
-    images: Paths = Option(
-        (), "Images on which to compare the network with torch.", usual="images of the mini suite"
-    )
     weights: OptionalPath = Option(
         None, "File or directory of weights to use instead of its own, also as NAME=PATH."
     )
@@ -175,9 +172,9 @@ def export_command(request: ExportRequest) -> None:
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
       (`huggingface_hub.metadata_update`).
     - `onnx`: the network of a backbone up to a layer, which maps uint8 RGB images of its input size to class
-      tokens and grids, such as `export onnx dino-b16 --layer 8 --to dino.onnx`. onnxruntime runs it on a few
-      images; no file is kept if an output is further than 0.0001 of its largest number from torch's.
-      `run -b onnx:FILE` evaluates it.
+      tokens and grids, such as `export onnx dino-b16 --layer 8 --to dino.onnx`. onnxruntime runs it on
+      eight packaged images; no file is kept if an output is further than 0.0001 of its largest number from
+      torch's. `run -b onnx:FILE` evaluates it.
 
     Example: `layerboard export latex -o results --to paper/tables`
     """
@@ -216,8 +213,6 @@ def _network(request: ExportRequest) -> Files:
     """Write the network of a backbone as ONNX."""
     import pandas as pd
 
-    from layerboard.benchmark.engines.progress import reporter_for
-    from layerboard.benchmark.look import pictures_of
     from layerboard.benchmark.plan.layers import select_layers
     from layerboard.mini.packs import packaged_pictures
     from layerboard.zoo.own.onnx_export import TOLERANCE, write_onnx
@@ -231,13 +226,9 @@ def _network(request: ExportRequest) -> Files:
     spec = backbone.spec
     layers = select_layers(request.layer or str(spec.depth), spec)
     ensure(layers[0].index != 0, "layer 0 is what enters the first block: name blocks from 1 on")
-    if request.images:
-        images = [each.image for each in pictures_of(request.images, PICTURES, reporter_for(None))]
-    else:
-        images = packaged_pictures(PICTURES)
     usual: tuple[Any, ...] = ("cls", "grid") if spec.has_cls else ("grid",)
     outputs = list(product(layers, usual if request.pooling == "auto" else (request.pooling,)))
-    differences = write_onnx(backbone, outputs, images, view, request.batch, path)
+    differences = write_onnx(backbone, outputs, packaged_pictures(PICTURES), view, request.batch, path)
     notes = [
         f"{name}: at most {largest:.1e} from torch, {share:.1e} of its largest number (limit {TOLERANCE:g})"
         for name, largest, share in differences

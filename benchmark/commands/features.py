@@ -5,31 +5,36 @@ from collections import Counter
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code
 from layerboard.benchmark.commands.result import Files
 from layerboard.benchmark.commands.run import ProgressOption, require_names
-from layerboard.benchmark.forms.option import called_with
-from layerboard.benchmark.forms.request import PassOptions, Request, VariantOptions
+from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.errors import counted
 
 
-class FeaturesCall(ProgressOption, VariantOptions, PassOptions):
-    """Options of `layerboard.features`: those of the command, and variants of all backbones."""
+class FeaturesForm(ProgressOption, Request):
+    """Options of `features`: those of a run that name data, backbones and vectors."""
+
+    takes = (
+        "campaign data images labels groups backbones weights tasks "
+        "layers poolings device cache workers output progress"
+    )
 
 
-@command("features", PassOptions)
-def features_command(given: PassOptions) -> int:
+@command("features", FeaturesForm)
+def features_command(given: FeaturesForm) -> int:
     """Write features as NumPy files, for `score` or your own code.
 
     Features that are not in the cache are extracted first. One file per layer and pooling:
     OUTPUT/features/BACKBONE/TASK.DATASET.PROTOCOL/LAYER.POOLING.npz (.npy for cka). The options are those of
-    `run`, as far as they concern vectors; names such as dino-b16@448px or dino-b16@bfloat16 are variants.
+    `run` that name data, backbones and vectors. What else concerns vectors (protocol, taps, limit, ...) is
+    that of a campaign; `--campaign results` takes all of an earlier run. Names such as dino-b16@448px or
+    dino-b16@bfloat16 are variants.
 
     Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
     """
-    request = Request.of(given)
-    require_names(request)
+    require_names(given)
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.vectors import write_vectors
 
-        done = write_vectors(request, report)
+        done = write_vectors(given, report)
     report.say(f"{done.images or 'no'} {'image' if done.images == 1 else 'images'} went through a backbone")
     for line in done.unreadable:
         report.say(f"left out: {line}")
@@ -42,12 +47,9 @@ def features_command(given: PassOptions) -> int:
     return exit_code(done.failures)
 
 
-@called_with(FeaturesCall)
-def features(call: FeaturesCall) -> Files:
-    """Write the vectors of backbones, layers and poolings as files for ``score`` or any other code.
-
-    Does what ``layerboard features`` does, with its options and those that show every backbone otherwise.
-    ``frame`` has one row per file: backbone, task, layer, pooling and path.
+@features_command.python
+def features(call: FeaturesForm) -> Files:
+    """``frame`` has one row per file: backbone, task, layer, pooling and path.
 
     Example:
         >>> import layerboard
@@ -58,14 +60,13 @@ def features(call: FeaturesCall) -> Files:
         >>> np.load(written.paths[0])["train"].shape[1]
         96
     """
-    request = Request.of(call)
-    require_names(request)
+    require_names(call)
     import pandas as pd
 
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.vectors import write_vectors
 
-    done = write_vectors(request, reporter_for(call.progress))
+    done = write_vectors(call, reporter_for(call.progress))
     rows = [
         (file.backbone, file.path.parent.name, *file.path.stem.rsplit(".", 1), str(file.path))
         for file in done.files

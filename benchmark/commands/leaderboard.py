@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import table_text
+from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, OptionalPath, Plain, Words
 from layerboard.benchmark.forms.request import ResultsOptions
 from layerboard.zoo.errors import InputError, ensure, some
@@ -33,7 +34,9 @@ class LeaderboardRequest(ResultsOptions):
     backbones: Words = Option(
         (), "With --baseline: names or patterns.", also="-b", usual="all of the baseline"
     )
-    tolerance: Plain[float | None] = Option(None, "With --baseline: points a score may move.", usual="0.5")
+    tolerance: Plain[float | None] = Option(
+        None, "With --baseline: points a score may move.", parsers.not_negative, usual="0.5"
+    )
 
 
 @command("leaderboard", LeaderboardRequest)
@@ -104,7 +107,6 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
     from layerboard.leaderboards.records.key import TOLERANCE, Tolerance
 
     limit = TOLERANCE.score if request.tolerance is None else request.tolerance
-    ensure(limit >= 0, f"--tolerance takes a number of at least 0; found {limit:g}")
     cut, unsealed = cut_files(baseline)
     if cut:
         say("\n".join(f"{sentence}; write the baseline again." for sentence in cut))

@@ -1,13 +1,16 @@
 """Backbones, tasks, datasets, suites and protocols, without torch: `list`, `layerboard.list_backbones`."""
 
-from dataclasses import KW_ONLY, asdict, fields
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, asdict
+from functools import partial
+from math import inf
 from textwrap import fill
-from typing import Literal
+from typing import Any, Literal
 
 from layerboard.benchmark.commands.command import command, say, say_json
 from layerboard.benchmark.commands.result import Result, rows_text, screen
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, Option, Plain, Words, called_with
+from layerboard.benchmark.forms.option import ByName, Form, Option, Plain, called_with
 from layerboard.benchmark.plan.facts import teachers
 from layerboard.leaderboards.blocks.display import count_text
 from layerboard.leaderboards.findings.facts import fits_licence
@@ -39,33 +42,38 @@ def families(value: object) -> tuple[str, ...]:
     return tuple(word.lower() for word in words)
 
 
+FILTERS: Mapping[str, Callable[[Any], Any]] = {  # parsers of `--where`
+    "family": families,
+    "supervision": parsers.text,
+    "licence": parsers.text,
+    "parameters": parsers.count,
+}
+
+
 class BackboneFilters(Form):
     """Options that select backbones."""
 
-    family: Words = Option((), "Families of backbones (dino, clip, dinov2, ...).", families, usual="all")
-    supervision: Plain[str | None] = Option(
-        None, "Words in the supervision or training data: texts, ImageNet-22k, ...", usual="any"
-    )
-    licence: Plain[str | None] = Option(
-        None,
-        "Words in the licence: mit, cc-by-nc, ...; commercial: licences whose name permits commercial use.",
-        usual="any",
-    )
-    max_parameters: Option[str | int | None, int | None] = Option(
-        None, "Maximum number of parameters, such as 100M or 1.2G.", parsers.count, usual="any number"
+    where: ByName = Option(
+        (),
+        "Filters, NAME=VALUE. family: dino, clip, ... (several: dino,clip); supervision: words in the "
+        "supervision or training data (texts, ImageNet-22k); licence: words in it (mit, cc-by-nc), or "
+        "commercial, licences whose name permits commercial use; parameters: their maximum number (100M).",
+        partial(parsers.of_names, kinds=FILTERS),
+        usual="all",
     )
 
     @property
     def select(self) -> tuple[BackboneSpec, ...]:
         """The backbones of the registry that pass all filters; raises InputError if none does."""
+        names, most = self.where.get("family", ()), self.where.get("parameters", inf)
+        supervision, licence = (self.where.get(name, "") for name in ("supervision", "licence"))
         specs = tuple(
             spec
             for spec in all_specs()
-            if (not self.family or spec.family.lower() in self.family)
-            and (self.supervision or "").lower()
-            in f"{teachers(spec)}; {spec.supervision}; {spec.data}".lower()
-            and fits_licence(spec.licence, self.licence or "")
-            and (self.max_parameters is None or (spec.parameters or 0) <= self.max_parameters)
+            if (not names or spec.family.lower() in names)
+            and supervision.lower() in f"{teachers(spec)}; {spec.supervision}; {spec.data}".lower()
+            and fits_licence(spec.licence, licence)
+            and (spec.parameters or 0) <= most
         )
         ensure(specs, "No backbone of the registry passes all filters; leave one out.")
         return specs
@@ -82,8 +90,7 @@ class ListRequest(BackboneFilters, kw_only=False):
     json: Plain[bool] = Option(False, "Print JSON, with every field.", only="command")
 
     def __post_init__(self) -> None:
-        filtered = any(getattr(self, each.name) not in ((), None) for each in fields(BackboneFilters))
-        if filtered and (self.name is not None or self.what != "backbones"):
+        if self.where and (self.name is not None or self.what != "backbones"):
             raise InputError("Filters are for 'list backbones' without a name.")
         if self.name is not None and self.what != "backbones":
             raise InputError(f"Only backbones are shown by name; leave out {self.name!r}.")
@@ -96,7 +103,7 @@ def list_command(request: ListRequest) -> None:
     With the name of a backbone, show all that is known of it: of one of the Hub or a directory that has no
     entry, what its configuration says.
 
-    Example: `layerboard list backbones --family dino clip --max-parameters 100M`
+    Example: `layerboard list backbones --where family=dino,clip parameters=100M`
     """
     if request.name is not None:
         known = facts(_named(request.name))
@@ -126,7 +133,7 @@ def list_backbones(filters: BackboneFilters) -> Result:
 
     Example:
         >>> import layerboard
-        >>> found = layerboard.list_backbones(family="dino", max_parameters="30M")
+        >>> found = layerboard.list_backbones(where={"family": "dino", "parameters": "30M"})
         >>> found.frame[["name", "depth", "licence"]].head(2)
                 name  depth     licence
         0   dino-s16     12  Apache-2.0

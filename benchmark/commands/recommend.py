@@ -4,12 +4,14 @@ Scores, costs and facts of the registry are combined.
 """
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from itertools import chain
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from layerboard.benchmark.commands.command import (
     command,
@@ -21,9 +23,9 @@ from layerboard.benchmark.commands.command import (
     say,
     say_json,
 )
-from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.commands.result import SCREEN, Result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Option, Plain, Words
+from layerboard.benchmark.forms.option import ByName, Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 from layerboard.leaderboards.blocks.display import MAX_LOSS
 from layerboard.zoo.errors import InputError, counted, fitting, require_known, some
@@ -42,6 +44,13 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board.column import Column
 
 MOST_PUBLISHED = 3  # networks of each group of published numbers in an answer
+LIMITS: Mapping[str, Callable[[Any], Any]] = {  # parsers of `--within`, by attribute of a candidate
+    "loss": parsers.not_negative,
+    "ms": parsers.positive,
+    "dim": partial(parsers.whole, least=1),
+    "bytes": partial(parsers.whole, least=1),
+    "parameters": parsers.count,
+}
 
 
 class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
@@ -52,20 +61,14 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
     )
     _: KW_ONLY
     backbones: Words = Option((), "Names or patterns ('dino-*') to choose from.", also="-b", usual="all")
-    max_loss: Plain[float] = Option(
-        MAX_LOSS, "Maximum loss against the best of all that were measured in points, with 95 % confidence."
-    )
-    max_ms: Plain[float | None] = Option(
-        None, "Maximum latency per image in ms, up to the chosen layer.", parsers.positive
-    )
-    max_dim: Plain[int | None] = Option(None, "Maximum dimension of a vector.", least=1)
-    max_bytes: Plain[int | None] = Option(
-        None,
-        "Maximum bytes per stored vector; compressed vectors (run --compress) are candidates, too.",
-        least=1,
-    )
-    max_parameters: Option[int | str | None, int | None] = Option(
-        None, "Maximum number of parameters up to the chosen layer, such as 100M.", parsers.count
+    within: ByName = Option(
+        (),
+        "Limits, NAME=MOST. loss: points that may be lost against the best of all that were measured, with "
+        "95 % confidence; ms: latency per image, and parameters (such as 100M), up to the chosen layer; dim: "
+        "dimension of a vector; bytes: of a stored vector (compressed ones, run --compress, are candidates, "
+        "too).",
+        partial(parsers.of_names, kinds=LIMITS),
+        usual=f"loss={MAX_LOSS:g}",
     )
     licence: Plain[Literal["any", "commercial"]] = Option(
         "any", "commercial: only licences whose name permits commercial use (no legal advice)."
@@ -83,17 +86,23 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
         None, "Device whose latencies count: cpu, cuda, or part of its name.", usual="the last measured"
     )
 
+    @property
+    def max_loss(self) -> float:
+        """Points that may be lost against the best."""
+        return float(self.within.get("loss", MAX_LOSS))
+
 
 @command("recommend", RecommendRequest)
 def recommend_command(request: RecommendRequest) -> None:
     """Recommend backbones and layers, the cheapest first.
 
     They score nearly as well as the best: a backbone is recommended if it is shown, with 95 % confidence, to
-    lose at most `--max-loss` points in every task. Scores come from a run, latencies from its task `cost`.
-    Each recommendation comes with its reason, and for one task, or with `--details`, with lines of Python
-    that load the backbone, cut after the layer. With `--literature`, it answers from published numbers.
+    lose at most two points in every task (`--within loss=2`). Scores come from a run, latencies from its task
+    `cost`. Each recommendation comes with its reason, and for one task, or with `--details`, with lines of
+    Python that load the backbone, cut after the layer. With `--literature`, it answers from published
+    numbers.
 
-    Example: `layerboard recommend --tasks knn spair --max-loss 1 --max-ms 10 --licence commercial`
+    Example: `layerboard recommend --tasks knn spair --within loss=1 ms=10 --licence commercial`
     """
     others = ("json", "details", "literature")
     if request.markdown and (beside := [name for name in others if getattr(request, name)]):
@@ -119,7 +128,7 @@ def recommend_command(request: RecommendRequest) -> None:
         say(f"\nThe first of them in Python:\n\n{advice.code[0]}\n")
     if not request.details:
         more = "each task, its Pareto front, and the lines of Python" if several else "the Pareto front"
-        say(f"`recommend --details` adds {more}.")
+        say(f"`recommend --details` adds the other columns, {more}.")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -144,7 +153,7 @@ def recommend(request: RecommendRequest) -> Advice:
 
     Example:
         >>> import layerboard
-        >>> found = layerboard.recommend("knn", output="results", max_dim=768)
+        >>> found = layerboard.recommend("knn", output="results", within={"dim": 768})
         >>> print(found.code[0].splitlines()[0])
         import layerboard
     """
@@ -170,10 +179,8 @@ def from_literature(request: RecommendRequest) -> Advice:
     from layerboard.leaderboards.published.literature import all_published
     from layerboard.tasks.framework.registry import TASKS
 
-    usual = RecommendRequest()
-    needs = ("max_loss", "max_ms", "max_dim", "max_bytes", "max_parameters", "device")
-    if asked := [name for name in needs if getattr(request, name) != getattr(usual, name)]:
-        raise InputError(f"--literature takes no --{asked[0].replace('_', '-')}: that needs a run")
+    if given := [name for name in ("within", "device") if getattr(request, name)]:
+        raise InputError(f"--literature takes no --{given[0]}: that needs a run")
     rows, facts = literature(all_published(), known_depths()), known_facts()
     rows = rows[rows["task"].isin(request.tasks or [task.name for task in TASKS]) & (rows["networks"] > 1)]
     if request.backbones:
@@ -204,15 +211,13 @@ def recommended(request: RecommendRequest, *, short: bool = False) -> Advice:
     from layerboard.leaderboards.board.costs import find_measured_device
     from layerboard.tasks.framework.registry import COST
 
-    if request.max_loss < 0:
-        raise InputError(f"--max-loss takes a number of at least 0; found {request.max_loss:g}")
     board = Board.of(records_of(request.output), items=request.output / "items")
     names = run_backbones(request.backbones or "*", {*board.labels}, request.output)
     own = board.only(board.records[board.records["backbone"].isin(names)])
     require_run("task", request.tasks, sorted(set(board.records["task"])), request.output)
     columns = _columns(board, names, request.tasks)
     device = find_measured_device(own.costs.records, request.device) or ""
-    compressed = None if request.max_bytes is None else board.compressed
+    compressed = board.compressed if "bytes" in request.within else None
     every = answers_of(board, known_facts(), columns=columns, device=device, compressed=compressed)
     offered = [answer.only(names) for answer in every]
     candidates = [each for answer in offered for each in answer.candidates]
@@ -221,8 +226,8 @@ def recommended(request: RecommendRequest, *, short: bool = False) -> Advice:
     of_tasks = own.only(own.records[own.records["task"].isin(tasks)])
     drawn_from = board.only(board.records[board.records["task"].isin([*tasks, COST])])
     reasons = unscored(of_tasks)
-    if command and request.max_ms is not None and all(isnan(each.ms) for each in candidates):
-        raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
+    if command and "ms" in request.within and all(isnan(each.ms) for each in candidates):
+        raise InputError(f"a limit of ms needs times, and none were measured; `{command}` measures them")
     answers, left_out = _limited([answer for answer in offered if answer.candidates], request)
     if not answers:
         raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
@@ -270,7 +275,8 @@ def _advice(
     return Advice(
         title=f"recommended for {headings}",
         frame=recommended_frame(choices, [explain(each, answers, lost) for each in choices]),
-        table=recommended_table(choices, answers),
+        table=recommended_table(choices, answers, short=short),
+        width=SCREEN if short else sys.maxsize,
         notes=(*(f"{rank}. {each.backbone}: {text}." for rank, (each, text) in numbered), *caveats),
         parts=tuple(parts),
         pareto=recommended_frame([*chain.from_iterable(fronts)]),
@@ -319,7 +325,7 @@ def _limited(answers: "Sequence[Answer]", request: RecommendRequest) -> "tuple[l
     """
     from layerboard.leaderboards.answer.candidates import apply_limits
 
-    ceilings = {name: getattr(request, f"max_{name}") for name in ("ms", "dim", "parameters", "bytes")}
+    ceilings = {name: most for name, most in request.within.items() if name != "loss"}
     limited, left_out = [], list[str]()
     for answer in answers:
         commercial = request.licence == "commercial"
@@ -353,9 +359,9 @@ def _limit_notes(
     from layerboard.leaderboards.answer.candidates import MOST_NAMED, exempt
     from layerboard.leaderboards.findings.facts import NOTE
 
-    if (most := request.max_ms) is not None and any(exempt(each, most) for each in candidates):
+    if (most := request.within.get("ms")) is not None and any(exempt(each, most) for each in candidates):
         names = some(sorted({each.backbone for each in candidates if exempt(each, most)}), MOST_NAMED)
-        yield f"--max-ms {most:g} is not applied to times that other work disturbed, of {names}."
+        yield f"ms={most:g} is not applied to times that other work disturbed, of {names}."
     if compressed is not None and compressed.empty:
         yield "No compressed vectors were scored; `run --compress pca:64+int8` scores some."
     if request.licence == "commercial":

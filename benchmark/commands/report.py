@@ -5,13 +5,13 @@ from typing import Literal
 
 from layerboard.benchmark.commands.command import boards_of, command, records_of, require_run, say
 from layerboard.benchmark.commands.result import PageFiles, page_files
-from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, of_form
+from layerboard.benchmark.forms.option import Option, OptionalPath, Plain, of_form
+from layerboard.benchmark.forms.request import ResultsOptions
 
 
-class ReportRequest(Form):
+class ReportRequest(ResultsOptions):
     """Options of `report`: the results to show, and in which form."""
 
-    output: OnePath = Option("results", "Output folder of a run.", also="-o")
     suite: Plain[str | None] = Option(None, "One of the folder's suites.", usual="all, one page per suite")
     to: OptionalPath = Option(None, "Folder to write to.", usual="OUTPUT/report")
     figures: Plain[Literal["svg", "pdf", "both"] | None] = Option(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from layerboard.leaderboards.charts.chart import Chart
 
+SCREEN = 100  # characters of the widest line of an answer
 MOST_ROWS = 40  # rows that a displayed result shows; ``frame`` has all
 
 
@@ -27,7 +28,8 @@ class Result:
 
     The ``title`` is followed by ``table``, whose cells are texts, or by ``frame``, with all numbers, if
     ``table`` is None; then by ``notes``, one sentence each: how to read it, and what is missing. ``parts``
-    are further tables below. ``draw`` gives its charts, the usual one first.
+    are further tables below. ``draw`` gives its charts, the usual one first. As text, it is at most ``width``
+    characters wide, and no wider than the terminal.
     """
 
     title: str
@@ -36,6 +38,7 @@ class Result:
     notes: tuple[str, ...] = ()
     parts: tuple["Result", ...] = ()
     draw: "Callable[[], Iterable[Chart]]" = tuple
+    width: int = sys.maxsize
 
     def __repr__(self) -> str:
         return self.text(MOST_ROWS)
@@ -64,12 +67,15 @@ class Result:
         from tabulate import tabulate
 
         rows, rest = self._shown(most)
+        width = min(self.width, screen())
         if self.table is None:
             text = tabulate(rows.to_dict("list"), headers="keys", tablefmt="simple", floatfmt=".4g")
         else:
-            text = table_text(rows)
-        notes = (wrap_text(note) for note in (*rest, *self.notes))
-        whole = "\n".join([self.title, *(("", text, "") if len(rows) else ()), *notes]).rstrip()
+            text = table_text(rows, width)
+        notes = (wrap_text(note, width) for note in (*rest, *self.notes))
+        whole = "\n".join(
+            [wrap_text(self.title, width), *(("", text, "") if len(rows) else ()), *notes]
+        ).rstrip()
         return "\n\n".join([whole, *(part.text(most) for part in self.parts)])
 
     def _repr_html_(self) -> str:
@@ -85,40 +91,45 @@ class Result:
         return table[:most], [f"{more} more rows: see frame."] if more else []
 
 
-def table_text(table: "pd.DataFrame") -> str:
+def table_text(table: "pd.DataFrame", width: int = 0) -> str:
     """A table of texts for a terminal, laid out by `rows_text`."""
-    return rows_text([*map(str, table)], table.itertuples(index=False, name=None))
+    return rows_text([*map(str, table)], table.itertuples(index=False, name=None), width)
 
 
-def rows_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table for a terminal; if it is too wide, its widest columns are wrapped between words.
+def rows_text(head: Sequence[str], rows: Iterable[Iterable[object]], width: int = 0) -> str:
+    """A table of at most ``width`` characters, for 0 as wide as the terminal.
+
+    If it is too wide, its widest columns are wrapped between words.
 
     If it is still too wide, the remaining columns follow below, beside the first column again. A number and
     its margin of error are never separated.
     """
+    width = width or screen()
     cells = [[f"{title}  " for title in head], *([*map(str, row)] for row in rows)]
     columns = [[_UNBROKEN.sub("\xa0\\1\xa0", text) for text in column] for column in zip(*cells, strict=True)]
-    if sum(max(map(len, column)) + 2 for column in columns) > screen() + 2:
+    if sum(max(map(len, column)) + 2 for column in columns) > width + 2:
         columns = [[text.rstrip() for text in column] for column in columns]
     if not columns:
         return ""
     least = [max(len(word) for text in column for word in text.split(" ")) for column in columns]
     parts = [[0]]
     for number in range(1, len(columns)):
-        if len(parts[-1]) > 1 and sum(least[each] + 2 for each in (*parts[-1], number)) > screen() + 2:
+        if len(parts[-1]) > 1 and sum(least[each] + 2 for each in (*parts[-1], number)) > width + 2:
             parts.append([0])
         parts[-1].append(number)
-    drawn = [_drawn([columns[each] for each in part], [least[each] for each in part]) for part in parts]
+    drawn = [
+        _drawn([columns[each] for each in part], [least[each] for each in part], width) for part in parts
+    ]
     return "\n\n".join(drawn).replace("\xa0", " ")
 
 
 _UNBROKEN = re.compile(r"(?<=\d) (±|to) (?=[-\d])")
 
 
-def _drawn(columns: Sequence[Sequence[str]], least: Sequence[int]) -> str:
-    """Columns as a table that is no wider than the screen if their minimum widths allow it."""
+def _drawn(columns: Sequence[Sequence[str]], least: Sequence[int], most: int) -> str:
+    """Columns as a table of at most so many characters if their minimum widths allow it."""
     widths = [max(map(len, column)) for column in columns]
-    while sum(widths) + 2 * len(widths) - 2 > screen() and widths != least:
+    while sum(widths) + 2 * len(widths) - 2 > most and widths != least:
         spare = [width - limit for width, limit in zip(widths, least, strict=True)]
         widths[spare.index(max(spare))] -= 1
     lines = []

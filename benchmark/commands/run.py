@@ -68,17 +68,16 @@ def run_command(given: RunForm) -> int:
     - `layerboard run --backbones 'dino-*' --tasks knn spair --data DIR` uses the official datasets.
     - `layerboard run --data DIR --plan` estimates time, disk and memory.
     """
-    request = Request.of(given)
     if not given.json:
-        say(f"layerboard {VERSION}: {_in_short(request)}")
-    require_names(request)
+        say(f"layerboard {VERSION}: {_in_short(given)}")
+    require_names(given)
     if given.plan:
         _plan(given)
         return 0
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.api import execute
 
-        summary = execute(request, report)
+        summary = execute(given, report)
     for line in _summary(summary):
         report.say(line)
     text, answered = text_to(summary)
@@ -123,7 +122,7 @@ def _plan(given: RunForm) -> None:
     with ended_by_signals("interrupted; nothing was kept") as report:
         from layerboard.benchmark.forecast.forecast import forecast_run
 
-        foreseen = forecast_run(Request.of(given), report)
+        foreseen = forecast_run(given, report)
     if given.json:
         say_json(asdict(foreseen))
         return
@@ -182,7 +181,7 @@ def run(call: RunForm) -> RunResult:
     from layerboard.benchmark.api import execute
     from layerboard.benchmark.engines.progress import reporter_for
 
-    summary = execute(Request.of(call), reporter_for(call.progress))
+    summary = execute(call, reporter_for(call.progress))
     answers, failures = answers_to(summary.board), tuple(map(str, summary.done.failures))
     left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.left_out, *summary.done.unreadable)]
     return RunResult(
@@ -217,7 +216,7 @@ def forecast(call: RunForm) -> Result:
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.forecast.forecast import forecast_run as foresee
 
-    return _planned(foresee(Request.of(call), reporter_for(call.progress)))
+    return _planned(foresee(call, reporter_for(call.progress)))
 
 
 def _planned(foreseen: "Forecast") -> Result:

@@ -4,14 +4,16 @@ Numbers that change a score have no default here; where one is not given, that o
 """
 
 import re
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from layerboard.benchmark.commands.cka import CkaEstimator
 from layerboard.benchmark.commands.command import command, say, say_json
 from layerboard.benchmark.commands.result import rows_text, wrap_text
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, Plain, Wholes, declared
+from layerboard.benchmark.forms.option import ByName, Option, OptionalPath, Paths, Plain, declared
 from layerboard.benchmark.forms.request import JsonOption
 from layerboard.tasks.framework.protocols import PROTOCOLS, STANDARD
 from layerboard.zoo.errors import InputError, require_known
@@ -19,11 +21,11 @@ from layerboard.zoo.errors import InputError, require_known
 if TYPE_CHECKING:
     from layerboard.benchmark.exported.report import ScoreReport
 
-OF_PROTOCOL = "the standard protocol's"  # read only when a scorer runs
-
-
 OF_VECTORS = tuple(each.name for each in PROTOCOLS if each.tasks is None)
 OF_SPAIR = tuple(each.name for each in PROTOCOLS if each.covers("spair"))
+_WHOLE = partial(parsers.whole, least=1)
+_SEED = partial(parsers.whole, least=0)
+_ESTIMATOR = partial(parsers.choice, choices=get_args(CkaEstimator))
 
 
 class Scorer(NamedTuple):
@@ -33,33 +35,58 @@ class Scorer(NamedTuple):
     needs: str = "features"  # options without which there is nothing to score
     takes: str = "protocol"  # further options
     protocols: tuple[str, ...] = OF_VECTORS
+    config: Mapping[str, Callable[[Any], Any]] = {}  # parsers of the numbers that ``--config`` replaces
 
 
 SCORERS = {
-    "knn": Scorer("vectors:score_knn", takes="protocol k temperature"),
-    "fewshot": Scorer("vectors:score_fewshot", takes="protocol shots penalty"),
-    "linear": Scorer("vectors:score_task", takes="protocol epochs seed"),
+    "knn": Scorer("vectors:score_knn", config={"k": parsers.wholes, "temperature": parsers.positive}),
+    "fewshot": Scorer("vectors:score_fewshot", config={"shots": parsers.wholes, "penalty": parsers.positive}),
+    "linear": Scorer("vectors:score_task", config={"epochs": _WHOLE, "seed": _SEED}),
     "retrieval": Scorer("vectors:score_retrieval", "ground_truth", "features predictions protocol"),
-    "clustering": Scorer("vectors:score_clustering", "", "features predictions protocol k seed n_init"),
+    "clustering": Scorer(
+        "vectors:score_clustering",
+        "",
+        "features predictions protocol",
+        config={"k": _WHOLE, "seed": _SEED, "n_init": _WHOLE},
+    ),
     "segment": Scorer(
         "segment:score_segment",
         "",
-        "features predictions ground_truth protocol classes ignore k temperature memory",
+        "features predictions ground_truth protocol",
         ("standard", "hummingbird", "capi"),
+        {
+            "k": _WHOLE,
+            "temperature": parsers.positive,
+            "memory": _WHOLE,
+            "classes": _WHOLE,
+            "ignore": parsers.wholes,
+        },
     ),
-    "spair": Scorer("spair:score_spair", "ground_truth", "features predictions protocol view_size", OF_SPAIR),
+    "spair": Scorer(
+        "spair:score_spair", "ground_truth", "features predictions protocol", OF_SPAIR, {"view_size": _WHOLE}
+    ),
     "davis": Scorer("davis:score_davis", "ground_truth predictions", ""),
-    "cka": Scorer("cka:score_cka", takes="estimator batch_size"),
-    "index": Scorer("index:score_index", takes="vectors"),
+    "cka": Scorer(
+        "cka:score_cka",
+        takes="",
+        config={"estimator": _ESTIMATOR, "batch_size": partial(parsers.whole, least=4)},
+    ),
+    "index": Scorer("index:score_index", takes="", config={"vectors": _WHOLE}),
 }
 ANY_OTHER = Scorer("vectors:score_task", takes="protocol ground_truth")  # task on vectors
 SEVERAL_FILES = ("cka", "index")  # tasks that take them
-SEVERAL_K = ("knn",)
 
 
-class FileOptions(Form, panel="Files"):
-    """The files to score."""
+def scored_task(value: object) -> str:
+    """The name of a scorer or of a task; raises InputError for a name that none has."""
+    name = parsers.text(value)
+    return name if name in SCORERS else parsers.tasks(name)[0]
 
+
+class ScoreRequest(JsonOption, panel="Files"):
+    """Options of `score`: a task, files, and numbers."""
+
+    task: Plain[str] = Option(..., "A task of the list above, or module:NAME of your own.", scored_task)
     features: Paths = Option(
         (),
         "An .npz archive of vectors or grids; spair: a folder of [<category>/]<image>.npy, each a grid [side "
@@ -76,64 +103,23 @@ class FileOptions(Form, panel="Files"):
         "retrieval: gnd_roxford5k.pkl, or a file like it; davis: its root, or a folder of <sequence>/*.png; "
         "spair: the root of SPair-71k; segment, with predictions: a folder of masks of the same names.",
     )
-
-
-class NumberOptions(Form, panel="Numbers"):
-    """Numbers that replace those of the protocol."""
-
     protocol: Plain[str | None] = Option(
-        None, "Protocol whose numbers apply; see `list protocols`.", usual="standard"
+        None, "Protocol whose numbers apply; see `list protocols`.", usual="standard", panel="Numbers"
     )
-    k: Wholes = Option(
+    config: ByName = Option(
         (),
-        "knn: numbers of neighbours, the primary one first; segment: of voting patches; clustering: of "
-        "clusters.",
-        usual=f"{OF_PROTOCOL}; the number of classes",
+        "NAME=VALUE, in place of the protocol's. knn: k (neighbours, the primary number first: k=10,20) and "
+        "temperature T of the vote exp(cosine / T); segment: both (one k), memory (training patches at "
+        "most), classes (as many as the masks have) and ignore (labels of pixels, 255); fewshot: shots "
+        "(items per class: 1,5,10) and penalty (L2, else chosen by validation); linear: epochs, seed; "
+        "clustering: k (clusters), seed, n_init (restarts of k-means); spair: view_size (pixels of the "
+        "images behind the features); cka: estimator (unbiased, biased, or paper: unbiased, of Gram "
+        "matrices scaled to [0, 1]) and batch_size (rows, in the given order; all); index: vectors (size to "
+        "which the database grows, by repeating vectors with added noise; 100000).",
+        parsers.assigned,
+        usual="numbers of the protocol",
+        panel="Numbers",
     )
-    temperature: Plain[float | None] = Option(
-        None, "knn, segment: T of the vote exp(cosine / T).", parsers.positive, usual=OF_PROTOCOL
-    )
-    shots: Wholes = Option((), "fewshot: training items per class.", usual=OF_PROTOCOL)
-    penalty: Plain[float | None] = Option(
-        None, "fewshot: L2 penalty.", parsers.positive, usual="chosen by validation"
-    )
-    epochs: Plain[int | None] = Option(None, "linear: training epochs.", least=1, usual=OF_PROTOCOL)
-    seed: Plain[int | None] = Option(None, "linear, clustering: random seed.", least=0, usual=OF_PROTOCOL)
-    n_init: Plain[int | None] = Option(None, "clustering: restarts of k-means.", least=1, usual=OF_PROTOCOL)
-    memory: Plain[int | None] = Option(
-        None, "segment: maximum number of training patches.", least=1, usual=OF_PROTOCOL
-    )
-    classes: Plain[int | None] = Option(
-        None, "segment: number of classes.", least=1, usual="as many as the masks have"
-    )
-    ignore: Wholes = Option((), "segment: labels of pixels to ignore.", usual="255")
-    view_size: Plain[int | None] = Option(
-        None, "spair: resolution in pixels of the images behind the features.", least=1, usual=OF_PROTOCOL
-    )
-    estimator: Plain[CkaEstimator | None] = Option(
-        None, "cka: HSIC estimator; paper: unbiased, of Gram matrices scaled to [0, 1].", usual="unbiased"
-    )
-    batch_size: Plain[int | None] = Option(
-        None, "cka: rows per batch, in the given order.", least=4, usual="all rows; for paper its protocol's"
-    )
-    vectors: Plain[int | None] = Option(
-        None,
-        "index: size to which the database grows, by repeating vectors with added noise.",
-        least=1,
-        usual="100000",
-    )
-
-
-def scored_task(value: object) -> str:
-    """The name of a scorer or of a task; raises InputError for a name that none has."""
-    name = parsers.text(value)
-    return name if name in SCORERS else parsers.tasks(name)[0]
-
-
-class ScoreRequest(JsonOption, NumberOptions, FileOptions):
-    """Options of `score`: a task, files, and numbers."""
-
-    task: Plain[str] = Option(..., "A task of the list above, or module:NAME of your own.", scored_task)
 
 
 @command("score", ScoreRequest)
@@ -154,7 +140,7 @@ def score_command(request: ScoreRequest) -> None:
     - Any other task on vectors, also your own: the arrays of a task above on the same kind of data.
 
     Examples:
-    - `layerboard score knn --features F.npz --k 10 20`
+    - `layerboard score knn --features F.npz --config k=10,20 temperature=0.1`
     - `layerboard score davis --ground-truth DAVIS --predictions DIR`
     - `layerboard score my_tasks:NEAREST_MEAN --features F.npz`
     """
@@ -188,21 +174,25 @@ def _words(request: ScoreRequest, scorer: Scorer) -> dict[str, Any]:
     needs, takes = scorer.needs.split(), scorer.takes.split()
     words = {name: getattr(request, name) for name in (*needs, *takes)}
     flags = {option.name: option.flag for option in declared(ScoreRequest)}
-    for name in flags.keys() - words.keys() - {"task", "json"}:
+    for name in flags.keys() - words.keys() - {"task", "json", "config"}:
         if getattr(request, name) not in (None, ()):
             taken = ", ".join(flags[each] for each in words)
             raise InputError(f"score {request.task} does not take {flags[name]}; it takes {taken}")
     for name in needs:
         if words[name] in (None, ()):
             raise InputError(f"score {request.task} needs {flags[name]}; `layerboard score -h` says of what")
-    for name, tasks in (("features", SEVERAL_FILES), ("k", SEVERAL_K)):
-        if name in words and request.task not in tasks:
-            if len(words[name]) > 1:
-                raise InputError(f"score {request.task} takes one {flags[name]}; found {len(words[name])}")
-            words[name] = next(iter(words[name]), None)
-    if request.task not in SEVERAL_K and (k := words.get("k")) is not None and k < 1:
-        raise InputError(f"--k takes a whole number of at least 1; found {k}")
+    if "features" in words and request.task not in SEVERAL_FILES:
+        if len(words["features"]) > 1:
+            count = len(words["features"])
+            raise InputError(f"score {request.task} takes one {flags['features']}; found {count}")
+        words["features"] = next(iter(words["features"]), None)
     if "protocol" in words:
         words["protocol"] = request.protocol or STANDARD.name
         require_known("protocol of the task", [words["protocol"]], scorer.protocols)
-    return words
+    if request.config and not scorer.config:
+        raise InputError(f"score {request.task} has no numbers that --config could replace")
+    try:
+        numbers = parsers.of_names(request.config, scorer.config)
+    except parsers.WrongValueError as error:
+        raise error.about(f"score {request.task} --config") from None
+    return words | dict.fromkeys(scorer.config) | numbers

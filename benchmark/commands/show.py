@@ -15,7 +15,7 @@ from layerboard.benchmark.commands.command import (
     say,
     say_json,
 )
-from layerboard.benchmark.commands.result import Result, screen
+from layerboard.benchmark.commands.result import SCREEN, Result, screen
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
@@ -253,7 +253,15 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
     frame.insert(0, "suite", board.suite)
     below = (*board.warnings, *notes(answers), *unscored(board), *disturbed_notes(costs, device))
     draw = drawn(board, ["layers", "*-layers", "cost-*"])
-    return Result(title=title, frame=frame, table=table, notes=below, parts=tuple(_beyond(board)), draw=draw)
+    return Result(
+        title=title,
+        frame=frame,
+        table=table,
+        notes=below,
+        parts=tuple(_beyond(board)),
+        draw=draw,
+        width=SCREEN,
+    )
 
 
 def _beyond(board: "Board") -> Iterator[Result]:

@@ -51,7 +51,7 @@ class Judged:
         """Number of classes; raises InputError if a mask has more."""
         least = 1 + max((int(mask[mask != VOID].max(initial=0)) for mask in masks), default=0)
         classes = least if self.classes is None else self.classes
-        require(least <= classes <= VOID, f"--classes of {least} to {VOID}", classes)
+        require(least <= classes <= VOID, f"classes of {least} to {VOID}", classes)
         return classes
 
     def numbers(self, classes: int) -> dict[str, Json]:
@@ -65,7 +65,7 @@ def score_segment(  # noqa: PLR0913  # as many as there are options
     ground_truth: Path | None,
     protocol: str,
     classes: int | None,
-    ignore: tuple[int, ...],
+    ignore: tuple[int, ...] | None,
     k: int | None,
     temperature: float | None,
     memory: int | None,
@@ -82,7 +82,7 @@ def score_segment(  # noqa: PLR0913  # as many as there are options
             raise InputError("--predictions needs --ground-truth, a folder of masks with the same names")
         return score_predictions(ground_truth, path, judged)
     if protocol == "capi" and temperature is not None:
-        raise InputError("--temperature does not go with --protocol capi, whose votes have no weights")
+        raise InputError("temperature does not go with --protocol capi, whose votes have no weights")
     if protocol == "capi":
         rule = capi.CapiTask.configs["capi"]
         return score_by_pixels(path, judged, replace(rule, ks=(k,)) if k else rule, memory)

@@ -59,10 +59,10 @@ def _score_features(features: Path, task: KeypointTask, view_size: int | None) -
     """
     view = task.config.view
     if view_size is not None:
-        sizes = f"--view-size of 1 to {LARGEST_VIEW:,} pixels"
+        sizes = f"view_size of 1 to {LARGEST_VIEW:,} pixels"
         require(1 <= view_size <= LARGEST_VIEW, sizes, view_size, "images of SPair-71k have at most 500")
         if not isinstance(view, Letterbox):
-            raise InputError(f"{task.protocol} shows images at its own size; leave out --view-size")
+            raise InputError(f"{task.protocol} shows images at its own size; leave out view_size")
         view = Letterbox(view_size)
     paths, measured = _grid_paths(features, task), []
     for group in task.source.groups:

@@ -99,34 +99,38 @@ def score_task(
         raise InputError(f"{features} cannot be scored: {failure(error, '', given.task).message}") from error
 
 
-def score_knn(features: Path, protocol: str, k: Sequence[int], temperature: float | None) -> ScoreReport:
+def score_knn(
+    features: Path, protocol: str, k: Sequence[int] | None, temperature: float | None
+) -> ScoreReport:
     """Top-1 and top-5 of weighted k-NN, in percent, for every ``k``; the first is the primary one."""
     archive = archives.read_archive_classes(features)
     if k:
-        _require_counts("--k", k, k, len(archive.data.images.train.samples), "the number of train items")
+        _require_counts("k", k, k, len(archive.data.images.train.samples), "the number of train items")
     numbers = {"k": k[0], "others": tuple(k[1:])} if k else {}
     return ArchiveTask.of(archive, "knn", protocol, temperature=temperature, **numbers).report()
 
 
-def score_fewshot(features: Path, protocol: str, shots: Sequence[int], penalty: float | None) -> ScoreReport:
+def score_fewshot(
+    features: Path, protocol: str, shots: Sequence[int] | None, penalty: float | None
+) -> ScoreReport:
     """Top-1 of closed-form probes, in percent, averaged over draws; the penalty is of the squared weights.
 
     Shots beyond the smallest train class have no score.
     """
     penalties = None if penalty is None else ()
-    numbers = {"shots": tuple(shots) or None, "penalty": penalty, "penalties": penalties}
+    numbers = {"shots": tuple(shots or ()) or None, "penalty": penalty, "penalties": penalties}
     given = ArchiveTask.of(archives.read_archive_classes(features), "fewshot", protocol, **numbers)
     if shots:
         fewest = given.task.labelled(given.vectors).fewest(len(given.task.classes))
-        _require_counts("--shots", shots, [min(shots)], fewest, "the items of the smallest train class")
+        _require_counts("shots", shots, [min(shots)], fewest, "the items of the smallest train class")
     return given.report()
 
 
-def _require_counts(flag: str, numbers: Sequence[int], limited: Sequence[int], most: int, what: str) -> None:
+def _require_counts(name: str, numbers: Sequence[int], limited: Sequence[int], most: int, what: str) -> None:
     """Raise InputError for repeated numbers, or for a ``limited`` one that is not from 1 to ``most``."""
     for number in limited:
-        require(1 <= number <= most, f"{flag} of 1 to {most:,}, {what}", number)
-    require_distinct(numbers, f"every {flag} once")
+        require(1 <= number <= most, f"{name} of 1 to {most:,}, {what}", number)
+    require_distinct(numbers, f"every {name} once")
 
 
 def score_retrieval(
@@ -172,8 +176,8 @@ def score_clustering(
         return _of_clusters(path)
     archive = archives.read_clustered(path)
     items, seed = len(archive.data.labels), numbers["seed"]
-    require(k is None or 1 <= k <= items, f"--k of 1 to {items:,}, the number of items", k)
-    require(seed is None or 0 <= seed < SEEDS, f"--seed of 0 to {SEEDS - 1:,}", seed)
+    require(k is None or 1 <= k <= items, f"k of 1 to {items:,}, the number of items", k)
+    require(seed is None or 0 <= seed < SEEDS, f"seed of 0 to {SEEDS - 1:,}", seed)
     task, _ = given = ArchiveTask.of(archive, "cluster-image", protocol, **numbers)
     outcome = replace(task, clusters=k).score(given.vectors)
     return _counted(given.report(outcome, k=k or len(task.data.images.train.classes)), outcome)

@@ -19,6 +19,7 @@ from textwrap import dedent, fill
 from types import EllipsisType, FunctionType
 from typing import (
     Any,
+    ClassVar,
     Generic,
     Literal,
     ParamSpec,
@@ -127,11 +128,7 @@ class Option(Generic[Given, Kept]):
         try:
             vars(instance)[self.name] = self.parse(value)
         except parsers.WrongValueError as error:
-            name = self.name.upper() if self.positional else self.flag
-            advice = f": {error.advice}" if error.advice else ""
-            raise InputError(
-                f"{name} takes {error.expected}; found {described(error.given)}{advice}"
-            ) from None
+            raise error.about(self.name.upper() if self.positional else self.flag) from None
 
     @property
     def documentation(self) -> str:
@@ -142,21 +139,13 @@ class Option(Generic[Given, Kept]):
         return fill(" ".join(words), 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
 
 
-def described(value: object) -> str:
-    """A found value in a sentence: as code, or by its type if that is no one of Python itself."""
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if isinstance(value, Path) or type(value).__module__ == "builtins":
-        return shortened(value)
-    return f"an object of {type(value).__module__.partition('.')[0]}: {type(value).__name__}"
-
-
 Plain = Option[Kept, Kept]
 Words = Option[str | Sequence[str], tuple[str, ...]]
 OnePath = Option[str | Path, Path]
 OptionalPath = Option[str | Path | None, Path | None]
 Paths = Option[str | Path | Sequence[str | Path], tuple[Path, ...]]
 Wholes = Option[int | Sequence[int], tuple[int, ...]]
+ByName = Option[str | Sequence[str] | Mapping[str, Any], Mapping[str, Any]]
 
 
 # mypy would take options that a frozen class inherits for what they accept, not for what they keep
@@ -164,8 +153,11 @@ Wholes = Option[int | Sequence[int], tuple[int, ...]]
 class Form:
     """Options of a command or a function: each subclass is a frozen dataclass of options.
 
-    ``panel`` is the heading of its own options in the help of commands.
+    ``panel`` is the heading of its own options in the help of commands. Callers have all options, or those
+    that ``takes`` names.
     """
+
+    takes: ClassVar[str] = ""
 
     def __init_subclass__(cls, *, kw_only: bool = True, panel: str = "") -> None:
         for option in vars(cls).values():
@@ -204,7 +196,9 @@ def declared(form: Callable[..., object], caller: Caller = "command") -> tuple[O
     Those without a panel come first, then `PANELS`, and ``json`` is the last of its group.
     """
     assert isinstance(form, type)
-    options = [getattr_static(form, each.name) for each in fields(form)]
+    assert issubclass(form, Form)
+    names = form.takes.split() or [each.name for each in fields(form)]  # type: ignore[arg-type]  # a dataclass
+    options = [getattr_static(form, name) for name in names]
     options = [option for option in options if option.only in (caller, None)]
     panels = ["", *PANELS, *(option.panel for option in options)]
     return tuple(sorted(options, key=lambda each: (panels.index(each.panel), each.name == "json")))

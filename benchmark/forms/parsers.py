@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -56,6 +57,20 @@ class WrongValueError(Exception):
         wrong = [part for part in parts if part not in choices]
         close = likely("value", wrong[0], choices) if wrong else []
         return cls(expected, given, f"did you mean {either(close)}?" if close else (wrong and advice) or "")
+
+    def about(self, name: str) -> InputError:
+        """The error for users, who gave the value as ``name``."""
+        advice = f": {self.advice}" if self.advice else ""
+        return InputError(f"{name} takes {self.expected}; found {described(self.given)}{advice}")
+
+
+def described(value: object) -> str:
+    """A found value in a sentence: as code, or by its type if that is no one of Python itself."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, Path) or type(value).__module__ == "builtins":
+        return shortened(value)
+    return f"an object of {type(value).__module__.partition('.')[0]}: {type(value).__name__}"
 
 
 def _texts(value: object) -> list[str]:
@@ -115,6 +130,13 @@ def real(value: object) -> float:
     if not math.isfinite(value):
         raise WrongValueError("a finite number", value)
     return value
+
+
+def not_negative(value: object) -> float:
+    """A number of at least 0."""
+    if (number := real(value)) < 0:
+        raise WrongValueError("a number of at least 0", value)
+    return number
 
 
 def positive(value: object, most: float = math.inf) -> float:
@@ -180,6 +202,45 @@ def dtypes(value: object) -> tuple[Any, ...]:
         expected = f"{AUTO}, or some of {', '.join(get_args(Dtype))}"
         raise WrongValueError.among(expected, value, DTYPES)
     return every
+
+
+def assigned(value: object) -> Mapping[str, Any]:
+    """Values by name: a mapping, or texts NAME=VALUE; a text of a number is one, and commas separate several.
+
+    Which names there are, and what each takes, is checked by `of_names`.
+    """
+    if isinstance(value, Mapping):
+        return value
+    pairs = [each.partition("=") for each in names(value)]
+    for pair in pairs:
+        if not all(pair):
+            raise WrongValueError("NAME=VALUE, several with blanks between", "".join(pair))
+    given = {name: [_number(part.strip()) for part in rest.split(",")] for name, _, rest in pairs}
+    if len(given) < len(pairs):
+        raise WrongValueError("each name once, several values with commas", value)
+    return {name: parts if len(parts) > 1 else parts[0] for name, parts in given.items()}
+
+
+def _number(text: str) -> object:
+    """The number that a text is, or else the text."""
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        return float(text)
+    return text
+
+
+def of_names(value: object, kinds: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
+    """Values by name, each parsed as those of its name in ``kinds`` are."""
+    given, parsed = assigned(value), dict[str, Any]()
+    for name, each in given.items():
+        if name not in kinds:
+            raise WrongValueError.among(f"values of {either(kinds)}", name, kinds)
+        try:
+            parsed[name] = kinds[name](each)
+        except WrongValueError as error:
+            raise WrongValueError(f"as {name} {error.expected}", error.given, error.advice) from None
+    return parsed
 
 
 def path(value: object) -> Path:

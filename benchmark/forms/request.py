@@ -95,8 +95,8 @@ class DataOptions(Form, panel="Data"):
     images: Images = Option((), IMAGES, parsers.images)
     labels: OptionalPath = Option(
         None,
-        "CSV file with the labels of --images DIR: columns file (relative to DIR), label (or numbers, see "
-        "--target) and optionally split and group; none: do not take folder names as labels.",
+        "CSV file with the labels of --images DIR: columns file (relative to DIR), label (or columns of "
+        "numbers) and optionally split and group; none: do not take folder names as labels.",
         parsers.table,
         usual="DIR/metadata.csv, or the folder names",
     )
@@ -148,33 +148,11 @@ class JsonOption(Form, panel="Output"):
     json: Plain[bool] = Option(False, "Print JSON.", only="command")
 
 
-class VariantOptions(Form, panel="Machine"):
-    """Backbones shown otherwise; names of backbones say the same of single ones, such as NAME@448px."""
+class Request(ResultsOptions, DeviceOptions, LayerOptions, DataOptions, kw_only=False):
+    """What to run, and how: the options of the command ``run`` and of the function ``layerboard.run``.
 
-    input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
-        (),
-        "Input resolution in pixels; with several (224,448), every backbone is run at each and a table "
-        "compares them.",
-        parsers.sides,
-        usual="each backbone's own resolution",
-        panel="Layers and vectors",
-    )
-    dtype: Option[str | Sequence[str], tuple[Dtype, ...]] = Option(
-        "float32",
-        "Dtypes of the forward pass. amp-bfloat16: mixed precision, weights in float32 and products in "
-        "bfloat16; auto: amp-bfloat16 on a GPU with the standard protocol, else float32. With several, each "
-        "backbone is run in each (NAME@bfloat16), and a table compares them.",
-        parsers.dtypes,
-        several=False,
-        choices=parsers.DTYPES,
-    )
-    compile: Plain[bool] = Option(
-        False, "Compile the blocks of transformers (torch.compile): slow start, then faster forward passes."
-    )
-
-
-class PassOptions(ResultsOptions, DeviceOptions, LayerOptions, DataOptions, kw_only=False):
-    """What to show to which backbones, for which tasks, and which vectors to keep."""
+    An invalid value of a single option raises InputError when the request is made.
+    """
 
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (), BACKBONES, parsers.backbones, also="-b", usual="the suite's", panel="Backbones"
@@ -238,14 +216,29 @@ class PassOptions(ResultsOptions, DeviceOptions, LayerOptions, DataOptions, kw_o
         several=False,
         panel="Layers and vectors",
     )
-
-
-class Request(VariantOptions, PassOptions):
-    """What to run, and how: the options of the command ``run`` and of the function ``layerboard.run``.
-
-    An invalid value of a single option raises InputError when the request is made.
-    """
-
+    input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
+        (),
+        "Input resolution in pixels; with several (224,448), every backbone is run at each and a table "
+        "compares them.",
+        parsers.sides,
+        usual="each backbone's own resolution",
+        panel="Layers and vectors",
+    )
+    dtype: Option[str | Sequence[str], tuple[Dtype, ...]] = Option(
+        "float32",
+        "Dtypes of the forward pass. amp-bfloat16: mixed precision, weights in float32 and products in "
+        "bfloat16; auto: amp-bfloat16 on a GPU with the standard protocol, else float32. With several, each "
+        "backbone is run in each (NAME@bfloat16), and a table compares them.",
+        parsers.dtypes,
+        several=False,
+        choices=parsers.DTYPES,
+        panel="Machine",
+    )
+    compile: Plain[bool] = Option(
+        False,
+        "Compile the blocks of transformers (torch.compile): slow start, then faster forward passes.",
+        panel="Machine",
+    )
     suite: Plain[str | None] = Option(
         None,
         "Named set of datasets and backbones; see `list suites`.",
@@ -283,7 +276,7 @@ class Request(VariantOptions, PassOptions):
     store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.", panel="Machine")
     campaign: Option[str | Path | None, str | None] = Option(
         None,
-        "File (YAML or TOML) whose keys are these options, such as run.yaml of an output folder; papers or "
+        "File (YAML or TOML) whose keys are options of run, such as run.yaml of an output folder; papers or "
         "today for one that comes with the package. What else is given replaces what the file has.",
         parsers.word,
         usual="none",

@@ -121,19 +121,18 @@ def exempt(candidate: Candidate, max_ms: float) -> bool:
 
 
 def apply_limits(
-    candidates: Sequence[Candidate], ceilings: Mapping[str, float | None], *, commercial: bool = False
+    candidates: Sequence[Candidate], ceilings: Mapping[str, float], *, commercial: bool = False
 ) -> tuple[tuple[Candidate, ...], list[str]]:
     """The candidates within all limits, and what each limit alone excludes, one sentence each.
 
-    ``ceilings`` are by field, None is no limit; an unknown value exceeds any limit. Times that other work
+    ``ceilings`` are by field; an unknown value exceeds any limit. Times that other work
     disturbed are not limited: without it the backbone may be as fast as is asked. With ``commercial``, the
     licence must be known to allow commercial use. Of a layer, the best vectors are kept; of equal ones the
     smallest.
     """
     within: dict[str, Callable[[Candidate], bool]] = {
-        f"--max-{name} {most:{'' if isinstance(most, int) else 'g'}}": partial(_within, name=name, most=most)
+        f"{name}={most:{'' if isinstance(most, int) else 'g'}}": partial(_within, name=name, most=most)
         for name, most in ceilings.items()
-        if most is not None
     }
     if commercial:
         within["--licence commercial"] = lambda each: fits_licence(each.licence, "commercial")

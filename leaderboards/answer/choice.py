@@ -9,7 +9,7 @@ import pandas as pd
 
 from layerboard.leaderboards.answer.answer import Answer
 from layerboard.leaderboards.answer.candidates import Candidate
-from layerboard.leaderboards.answer.phrases import candidate_table, named, reason, weights_text
+from layerboard.leaderboards.answer.phrases import FIRST, candidate_table, named, reason, weights_text
 from layerboard.leaderboards.blocks.display import enough_text, ms_text
 from layerboard.leaderboards.board.column import Column
 from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
@@ -255,9 +255,17 @@ def pareto_of(answer: Answer) -> list[Choice]:
     return [Choice({answer.column: each}) for each in front]
 
 
-def recommended_table(choices: Sequence[Choice], answers: Sequence[Answer]) -> pd.DataFrame:
-    """One row per choice and column as text: the columns of `candidate_table`, and ``other layers``."""
-    pairs = [*product(choices, answers)]
-    table = candidate_table((answer, choice.candidates[answer.column]) for choice, answer in pairs)
-    others = [", ".join(map(str, choice.others)) for choice, _ in pairs]
+def recommended_table(
+    choices: Sequence[Choice], answers: Sequence[Answer], *, short: bool = False
+) -> pd.DataFrame:
+    """One row per choice and column as text: the columns of `candidate_table`, and ``other layers``.
+
+    A ``short`` one fits a screen.
+    """
+    pairs = [(answer, choice.candidates[answer.column]) for choice, answer in product(choices, answers)]
+    if short:
+        cost = "weights" if all(isnan(each.ms) for _, each in pairs) else "dim"
+        return candidate_table(pairs, ("task", "backbone", *FIRST, "compression", cost))
+    table = candidate_table(pairs)
+    others = [", ".join(map(str, choice.others)) for choice, _ in product(choices, answers)]
     return table.assign(**{"other layers": others}) if any(others) else table

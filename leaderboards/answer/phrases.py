@@ -183,32 +183,18 @@ def _partial(answers: Sequence[Answer]) -> Iterator[str]:
         yield "†: on a part of the dataset."
 
 
-def _not_worse(answers: Sequence[Answer]) -> Iterator[str]:
-    if any(answer.rivals or answer.layers or answer.elsewhere for answer in answers):
-        yield (
-            f"{NOT_WORSE.capitalize()}: the best on average is among these and the one shown (95 %); each "
-            "row holds by itself."
-        )
-
-
 def _loss(answers: Sequence[Answer]) -> Iterator[str]:
     if any(each.loss >= 0 for answer in answers for each in answer.candidates):
         done = "compared" if any(answer.untested for answer in answers) else "measured"
-        yield (
-            f"Loses at most: the true best of all that were {done} is no more points above it (95 %), "
-            "although it was picked on the same data."
-        )
-
-
-def _held_out(answers: Sequence[Answer]) -> Iterator[str]:
-    if any(answer.held_out >= 0 for answer in answers):
-        yield f"Held out: layers are chosen on half of the test data and scored on the rest ({HELD_OUT})."
+        yield f"Loses at most: so many points below the true best of all that were {done} (95 %)."
 
 
 def _milliseconds(answers: Sequence[Answer]) -> Iterator[str]:
     if timed := [answer for answer in answers if any(each.ms >= 0 for each in answer.candidates)]:
-        size = " at the size beside it, that of the task or else the network's own,"
-        if not any(each.timed_at for answer in timed for each in answer.candidates):
+        every = [each for answer in timed for each in answer.candidates if each.ms >= 0]
+        own = "" if all(each.timed_at == each.view_size for each in every) else " or else the network's own"
+        size = f" at the task's size{own},"
+        if not any(each.timed_at for each in every):
             size = " at the network's own input size, which may be smaller than what the task shows,"
         yield f"ms: latency of one image up to that layer,{size} on {timed[0].device}."
 
@@ -220,17 +206,20 @@ def _thresholds(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _by_task(clause: Callable[[Answer], str]) -> Callable[[Sequence[Answer]], Iterator[str]]:
-    """One note for each answer of which there is a clause."""
-    return lambda answers: (
-        f"{answer.column.heading}: {text}." for answer in answers if (text := clause(answer))
-    )
+    """One note for each clause on some answers, behind the names of their tasks."""
+
+    def noted(answers: Sequence[Answer]) -> Iterator[str]:
+        headings: dict[str, list[str]] = {}
+        for answer in answers:
+            headings.setdefault(clause(answer), []).append(answer.column.heading)
+        return (f"{', '.join(names)}: {text}." for text, names in headings.items() if text)
+
+    return noted
 
 
 NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
     "baselines": _by_task(cannot_rank),
-    "not worse": _not_worse,
     "loss": _loss,
-    "held out": _held_out,
     "held-out score": _by_task(_best_held_out),
     "too few": _by_task(too_few),
     "ms": _milliseconds,
@@ -238,8 +227,7 @@ NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
     "thresholds": _thresholds,
     "partial": _partial,
 }
-# below `answer_table`
-SHOWN = ("baselines", "too few", "not worse", "loss", "held out", "ms", "thresholds", "partial")
+SHOWN = ("baselines", "too few", "loss", "ms", "thresholds", "partial")  # below `answer_table`
 
 
 def notes(answers: Sequence[Answer], facts: Sequence[str] = SHOWN) -> tuple[str, ...]:
@@ -258,10 +246,8 @@ CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
     "vectors": lambda _, each: each.pooling,
     "score": lambda _, each: scored_text(each),
     "loses at most": lambda _, each: fixed(each.loss, 1),
-    "held out": lambda answer, _: score_text(answer.held_out),
     "ms": lambda _, each: time_text(each),
     "at, px": lambda _, each: each.timed_at,
-    NOT_WORSE: lambda answer, _: "; ".join(filter(None, [others_text(answer), _not_compared(answer)])),
     "weights": lambda _, each: weights_text(each),
     "dim": lambda _, each: fixed(each.dim, 0),
     "compression": lambda _, each: each.transform,
@@ -269,18 +255,16 @@ CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
     "an image": lambda _, each: bytes_text(each.image_bytes),
     "licence": lambda _, each: each.licence,
 }
-OF_BEST = ("best backbone", "held out", NOT_WORSE)  # cells of the best alone
-OF_COST = ("weights", "dim", "compression", "a vector", "an image", "licence")  # cells that help to choose
+FIRST = ("layer", "vectors", "score", "loses at most", "ms")  # cells that fit a screen
 
 
 def answer_table(answers: Sequence[Answer]) -> pd.DataFrame:
     """One row per answer, on its best, as text; empty columns are left out."""
-    cells = [name for name in CELLS if name not in ("backbone", *OF_COST)]
-    return candidate_table([(answer, answer.best) for answer in answers], cells)
+    return candidate_table([(answer, answer.best) for answer in answers], ("task", "best backbone", *FIRST))
 
 
 def candidate_table(
-    candidates: Iterable[tuple[Answer, Candidate]], cells: Iterable[str] = CELLS.keys() - {*OF_BEST}
+    candidates: Iterable[tuple[Answer, Candidate]], cells: Iterable[str] = CELLS.keys() - {"best backbone"}
 ) -> pd.DataFrame:
     """One row per candidate, as text: some of `CELLS`; empty columns are left out."""
     names = [name for name in CELLS if name in {*cells}]

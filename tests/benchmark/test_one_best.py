@@ -162,7 +162,7 @@ def test_show_card_and_recommend_name_the_same(output: Path, capsys: pytest.Capt
             assert re.search(rf"{re.escape(score)} +{answer['loss']:.1f} ", shown)
         assert bool(answer["thresholds"]) == (answer["task"] == "instances")
         assert answer["thresholds"] in words
-        advice = layerboard.recommend(answer["task"], output=output, max_loss=0)
+        advice = layerboard.recommend(answer["task"], output=output, within="loss=0")
         pick = advice.frame[advice.frame["dataset"] == answer["dataset"]].iloc[0]
         place = [answer["task"], answer["dataset"], pick["backbone"]]
         stored = scores.loc[(*place, str(pick["layer"]), "block", pick["pooling"])]

@@ -138,8 +138,8 @@ def test_what_was_understood_is_said_in_a_line(capsys: Capture, flat: Path, tmp_
     labels = table(tmp_path / "labels.csv", flat)
     line = f"2 classes, 14 images; classes from labels.csv (file, label); {EVERY}"
     own = ("--images", flat, "--labels", labels)
-    for name in ("run", "features"):
-        options = ("-b", "mini-fs", "-t", "knn", "--layers", "1", "--workers", "1", "--limit", "7")
+    for name, limit in (("run", ("--limit", "7")), ("features", ("--campaign", tmp_path / "out"))):
+        options = ("-b", "mini-fs", "-t", "knn", "--layers", "1", "--workers", "1", *limit)
         said = command(capsys, name, *own, *options, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
         assert said.code == 0
         (found,) = said.lines("flat-")

@@ -112,7 +112,7 @@ def test_sizes_are_of_the_vectors_whose_scores_are_compared(tmp_path: Path) -> N
 
 
 def test_small_vectors_are_recommended(capsys: pytest.CaptureFixture[str], made: Transformed) -> None:
-    found = layerboard.recommend("knn", output=made.place / "out", max_bytes=100, max_loss=50)
+    found = layerboard.recommend("knn", output=made.place / "out", within={"bytes": 100, "loss": 50})
     row = found.frame.iloc[0]
     assert row["compression"] in ("first:32+int8", "binary")
     assert row["bytes"] == {"first:32+int8": 32, "binary": 12}[row["compression"]]
@@ -120,7 +120,7 @@ def test_small_vectors_are_recommended(capsys: pytest.CaptureFixture[str], made:
     assert f'compress = layerboard.compression("{row["compression"]}", encode(known))' in found.code[0]
     whole = layerboard.recommend("knn", output=made.place / "out").frame
     assert (set(whole["compression"]), set(whole["bytes"])) == ({""}, {384.0})
-    failed = command(capsys, "recommend", "-o", made.place / "out", "-t", "spair", "--max-bytes", "100")
+    failed = command(capsys, "recommend", "-o", made.place / "out", "-t", "spair", "--within", "bytes=100")
     assert "nothing is within the limits for spair PCK@0.1" in failed.error
 
 
@@ -165,13 +165,13 @@ def test_indexes_of_vectors_are_measured(
     assert found["recall@10"][0] == 100
     assert found["bytes"][0] > 384
     (path,) = (place["output"] / "features" / "mini-fs").glob("knn.*/12.cls.npz")
-    alone = command(capsys, "score", "index", "--features", path, "--vectors", "40", "--json")
+    alone = command(capsys, "score", "index", "--features", path, "--config", "vectors=40", "--json")
     assert alone.code == 0, alone.err
     scores = json.loads(alone.out)["scores"][str(path)]
     assert [*scores] == [f"{name}, {size}" for name, size in sizes]
     assert [each["recall@10"] for each in scores.values()] == found["recall@10"].tolist()
     shown = command(
-        capsys, "score", "index", "--features", path, path.with_name("12.mean.npz"), "--vectors", 20
+        capsys, "score", "index", "--features", path, path.with_name("12.mean.npz"), "--config", "vectors=20"
     )
     assert (shown.code, shown.out.count("HNSW")) == (0, 4)
     write_fake_class_folders(tmp_path / "photos")

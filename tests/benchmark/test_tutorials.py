@@ -69,7 +69,7 @@ def test_photos(folder: Path) -> None:
         old.rename(made / new)
     next((made / "cat").iterdir()).rename(made / "cat" / "IMG_0001.jpg")
     shown = execute("photos", folder)
-    assert "not shown to be worse" in shown
+    assert "Loses at most: so many points below the true best" in shown
     assert 'layerboard.load("' in shown
     assert [*(folder / "results" / "report").glob("*.html")]
 

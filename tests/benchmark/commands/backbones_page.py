@@ -15,8 +15,8 @@ _HEAD = """\
 
 <!-- Written by `python -m tests.benchmark.commands.backbones_page` from `zoo/entries/`. -->
 
-The registry. `layerboard list backbones` shows the same, filtered by `--family`, `--supervision`,
-`--licence` and `--max-parameters`; `layerboard list backbones NAME` shows all that is known of
+The registry. `layerboard list backbones` shows the same, filtered by `--where` (family,
+supervision, licence, parameters); `layerboard list backbones NAME` shows all that is known of
 one. Any model of the Hub or timm, and your own network, run [without an entry](../how-to/own_backbones.md).
 
 - **blocks** are the layers that are scored, and the width of the last; **grid** is the cells of an image of

@@ -28,18 +28,18 @@ NAMES = [each.name for each in COMMANDS]
         (["run", "-b", "x", "-b", "y", "z"], ["run", "-b", "x", "-b", "y", "-b", "z"]),
         (["list", "tasks"], ["list", "tasks"]),
         (
-            ["list", "backbones", "--family", "a", "b"],
-            ["list", "backbones", "--family", "a", "--family", "b"],
+            ["list", "backbones", "--where", "a=1", "b=2"],
+            ["list", "backbones", "--where", "a=1", "--where", "b=2"],
         ),
         (
             ["score", "cka", "--features", "a", "b", "--json"],
             ["score", "cka", "--features", "a", "--features", "b", "--json"],
         ),
         (
-            ["score", "knn", "--features", "a", "--k", "1", "2"],
-            ["score", "knn", "--features", "a", "--k", "1", "--k", "2"],
+            ["score", "knn", "--features", "a", "--config", "k=1", "seed=2"],
+            ["score", "knn", "--features", "a", "--config", "k=1", "--config", "seed=2"],
         ),
-        (["list", "backbones", "--licence", "mit"], ["list", "backbones", "--licence", "mit"]),
+        (["recommend", "--licence", "any"], ["recommend", "--licence", "any"]),
     ],
 )
 def test_an_option_takes_several_values(given: list[str], meant: list[str]) -> None:

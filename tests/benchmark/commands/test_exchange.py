@@ -82,7 +82,7 @@ def test_what_features_writes_scores_as_the_run_did(  # type: ignore[no-untyped-
     k: tuple[object, ...] = ()
     if task == "knn":  # fewer images than the protocol's 20 neighbours: all of them vote
         with np.load(path) as arrays:
-            k = ("--k", len(arrays["train"]))
+            k = ("--config", f"k={len(arrays['train'])}")
     scored = command(capsys, "score", scorer, "--features", path, *truth, *k, "--json")
     found = json.loads(scored.out)
     place = {"tap": "final" if layer == "final" else "block", "pooling": pooling, "head": -1}

@@ -38,26 +38,26 @@ def test_other_lists_are_for_machines_too(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "some", "none"),
+    ("filters", "some", "none"),
     [
-        (("--family", "dino"), "dino-b16", "dinov2-b14"),
-        (("--family", "SWIN", "--family", "convnext"), "swinv2-b", "resnet50"),
-        (("--licence", "cc-by-nc"), "metaclip-b16", "clip-b16"),
-        (("--supervision", "labels"), "convnextv2-t", "dino-b16"),
-        (("--supervision", "texts"), "siglip2-b16", "dino-b16"),
-        (("--supervision", "ImageNet-22k"), "beit-b16", "mae-b16"),
-        (("--max-parameters", "30M"), "dinov2-s14", "dinov2-b14"),
+        (("family=dino",), "dino-b16", "dinov2-b14"),
+        (("family=SWIN,convnext",), "swinv2-b", "resnet50"),
+        (("licence=cc-by-nc",), "metaclip-b16", "clip-b16"),
+        (("supervision=labels",), "convnextv2-t", "dino-b16"),
+        (("supervision=texts",), "siglip2-b16", "dino-b16"),
+        (("supervision=ImageNet-22k",), "beit-b16", "mae-b16"),
+        (("parameters=30M",), "dinov2-s14", "dinov2-b14"),
     ],
 )
-def test_filters(capsys: Capture, options: tuple[str, ...], some: str, none: str) -> None:
-    found = names(capsys, *options)
+def test_filters(capsys: Capture, filters: tuple[str, ...], some: str, none: str) -> None:
+    found = names(capsys, "--where", *filters)
     assert some in found
     assert none not in found
 
 
 def test_commercial_means_the_same_to_list_and_recommend(capsys: Capture) -> None:
     """Of every licence of the registry: a word in its name does not decide, what it allows does."""
-    listed = {spec.licence for spec in find(names(capsys, "--licence", "commercial"))}
+    listed = {spec.licence for spec in find(names(capsys, "--where", "licence=commercial"))}
     for licence in {spec.licence for spec in all_specs()}:
         allowed, _ = apply_limits(given(candidates(("a", 1, 50, 1.0), licence=licence)), {}, commercial=True)
         assert (licence in listed) == (commercial_use(licence) == "allowed") == (len(allowed) == 1), licence
@@ -65,11 +65,11 @@ def test_commercial_means_the_same_to_list_and_recommend(capsys: Capture) -> Non
 
 @pytest.mark.parametrize(("wanted", "count"), [("any", len(all_specs())), ("noncommercial", 5)])
 def test_other_words_are_part_of_the_licence(capsys: Capture, wanted: str, count: int) -> None:
-    assert len(names(capsys, "--licence", wanted)) == count
+    assert len(names(capsys, "--where", f"licence={wanted}")) == count
 
 
 def test_filters_are_joined(capsys: Capture) -> None:
-    assert names(capsys, "--family", "dinov3", "--max-parameters", "29000000") == [
+    assert names(capsys, "--where", "family=dinov3", "parameters=29000000") == [
         "dinov3-s16",
         "dinov3-s16plus",
         "dinov3-convnext-t",
@@ -162,7 +162,7 @@ def test_everything_can_be_shown() -> None:
     [("86000000", 86_000_000), ("86M", 86_000_000), ("1.2g", 1_200_000_000), ("1B", 10**9)],
 )
 def test_numbers_of_weights(text: str, number: int) -> None:
-    assert BackboneFilters(max_parameters=text).max_parameters == number
+    assert BackboneFilters(where={"parameters": text}).where == {"parameters": number}
 
 
 def test_an_empty_filter_lets_all_through() -> None:

@@ -289,13 +289,13 @@ def call_of(code: str, size: str) -> Callable[[], object]:
 
 
 def test_limits_choose_among_what_is_left(capsys: Capture, out: Path) -> None:
-    rows = said(capsys, out, "--task", "knn", "--max-ms", "2", "--max-parameters", "2K", "--max-dim", "96")
+    rows = said(capsys, out, "--task", "knn", "--within", "ms=2", "parameters=2K", "dim=96")
     recommended_rows = rows["recommended"]
     assert isinstance(recommended_rows, list)
     assert {row["backbone"] for row in recommended_rows} == {"mini-resnet"}
     assert all(row["ms"] <= 2 for row in recommended_rows)
     assert isinstance(rows["notes"], list)
-    assert any(note.startswith("--max-ms 2 leaves out") for note in rows["notes"])
+    assert any(note.startswith("ms=2 leaves out") for note in rows["notes"])
     pareto = rows["pareto"]
     assert isinstance(pareto, list)
     assert all(row["ms"] <= 2 for row in pareto)
@@ -313,7 +313,7 @@ def test_the_score_of_another_choice_than_the_limits_leave_is_not_said(
     def answer(*limits: str) -> str:
         return " ".join(command(capsys, "recommend", "-o", tmp_path, "--task", "knn", *limits).out.split())
 
-    free, all_chosen, cut = answer(), answer("--max-ms", "3"), answer("--max-ms", "2")
+    free, all_chosen, cut = answer(), answer("--within", "ms=3"), answer("--within", "ms=2")
     assert "scores best, 60.0" in free
     assert "held out 55.0 %" in free
     assert "scores best, 60.0" in all_chosen
@@ -341,8 +341,8 @@ def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, 
     told = f"layerboard run --tasks cost --backbones mini-fs mini-resnet -o {of_knn}"
     assert any(told in note and "weights up to a layer are about an equal share" in note for note in notes)
     assert "What licences allow is read from their names and is no legal advice." in notes
-    error = command(capsys, "recommend", "-o", of_knn, "--max-ms", "5").error
-    assert "--max-ms needs times, and none were measured" in error
+    error = command(capsys, "recommend", "-o", of_knn, "--within", "ms=5").error
+    assert "a limit of ms needs times, and none were measured" in error
     assert told in error
 
 
@@ -352,13 +352,15 @@ def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, 
         (("--task", "knm"), "there is no task 'knm'; did you mean 'knn'?"),
         (("-b", "mini-dino"), "backbone mini-dino was not run here"),
         (("-b", "mini-dnio"), "there is no backbone 'mini-dnio'"),
-        (("--task", "knn", "--max-ms", "0.1"), "--max-ms 0.1 leaves out all 2 layers"),
-        (("--max-loss", "-1"), "--max-loss takes a number of at least 0; found -1"),
-        (("--max-ms", "0"), "--max-ms takes a number above 0; found 0"),
-        (("--max-ms", "nan"), "--max-ms takes a finite number"),
-        (("--max-parameters", "many"), "--max-parameters takes a number such as 100M or 1.2G; found 'many'"),
-        (("--max-dim", "0"), "--max-dim"),
-        (("--max-bytes", "3"), "--max-bytes 3 leaves out all"),
+        (("--task", "knn", "--within", "ms=0.1"), "ms=0.1 leaves out all 2 layers"),
+        (("--within", "loss=-1"), "--within takes as loss a number of at least 0; found -1"),
+        (("--within", "ms=0"), "--within takes as ms a number above 0; found 0"),
+        (("--within", "ms=nan"), "--within takes as ms a finite number"),
+        (("--within", "parameters=many"), "takes as parameters a number such as 100M or 1.2G"),
+        (("--within", "dim=0"), "--within takes as dim a whole number of at least 1; found 0"),
+        (("--within", "size=3"), "--within takes values of loss, ms, dim, bytes or parameters; found 'size'"),
+        (("--within", "ms=1", "ms=2"), "takes each name once, several values with commas"),
+        (("--within", "bytes=3"), "bytes=3 leaves out all"),
         (("--licence", "free"), "--licence takes any or commercial; found 'free'"),
         (("--device", "tpu"), "no cost was measured on 'tpu'; it was on Fast CPU, 2 threads"),
     ],

@@ -221,9 +221,11 @@ def test_cka_refuses_in_a_sentence(whole: Whole, call: Callable[[Path], object],
 
 
 def test_backbones_are_filtered() -> None:
-    found = layerboard.list_backbones(family=["dino", "mae"], licence="apache", max_parameters=30_000_000)
+    found = layerboard.list_backbones(
+        where={"family": ["dino", "mae"], "licence": "apache", "parameters": 30_000_000}
+    )
     assert set(found.frame["family"]) <= {"DINO", "MAE"}
     assert (found.frame["parameters"] <= 30_000_000).all()
     assert len(found.frame) == len(found.table if found.table is not None else [])
     with pytest.raises(InputError, match="there is no family 'dyno'"):
-        layerboard.list_backbones(family="dyno")
+        layerboard.list_backbones(where="family=dyno")

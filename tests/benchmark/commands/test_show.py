@@ -43,8 +43,8 @@ def test_what_was_shown_is_shown_again_until_something_changes(
         assert command(capsys, "show", *place).out == first
         with pytest.raises(TypeError, match="not callable"):
             command(capsys, "show", *place, "-t", "knn")
-    kept.write_text(kept.read_text().replace("held out", "hold out"))
-    assert command(capsys, "show", *place).out == first.replace("held out", "hold out") != first
+    kept.write_text(kept.read_text().replace("oses at most", "ost at most"))
+    assert command(capsys, "show", *place).out == first.replace("oses at most", "ost at most") != first
     monkeypatch.setattr(show, "screen", lambda: 10**6)  # another terminal
     assert command(capsys, "show", *place).out == first
     received = of_knn.with_name("received")  # with all times, and an answer of somebody else
@@ -56,10 +56,10 @@ def test_what_was_shown_is_shown_again_until_something_changes(
         lambda: kept.write_text('{"state": '),
     ):
         change()
-        assert "hold out" not in command(capsys, "show", *place).out
-        kept.write_text(kept.read_text().replace("held out", "hold out"))
+        assert "ost at most" not in command(capsys, "show", *place).out
+        kept.write_text(kept.read_text().replace("oses at most", "ost at most"))
     next((of_knn / "records").rglob("*.parquet")).unlink()
-    assert "hold out" not in command(capsys, "show", *place).out
+    assert "ost at most" not in command(capsys, "show", *place).out
 
 
 def test_for_machines(capsys: Capture, whole: Whole, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ SLIPS = (
     ("run --fuse 4,8,12", "--fuse 4+8+12"),
     ("run --fuse 12", "--fuse 12+..."),
     ("run --fuse greedy:4", "did you mean greedy:3?"),
-    ("list backbones --license mit", "did you mean --licence?"),
+    ("recommend --license commercial", "did you mean --licence?"),
     ("run --pooling cls", "did you mean --poolings?"),
     ("run --backbone mini-fs", "did you mean --backbones?"),
     ("run --model mini-fs", "did you mean --backbones?"),
@@ -57,7 +57,7 @@ SLIPS = (
     ("run --task=knn", "did you mean --tasks?"),
     ("run --batchsize 4", "did you mean --batch-size?"),
     ("run --gpu", "did you mean --device?"),
-    ("run --seed 3", "layerboard run has no option '--seed'; `score` has it"),
+    ("run --failures", "layerboard run has no option '--failures'; `show` has it"),
     ("run --train photos", "has no option '--train'; `layerboard run -h` lists all"),
     ("run -x", "layerboard run has no option '-x'; `layerboard run -h` lists all"),
     ("--nonsense", "layerboard has no option '--nonsense'; `layerboard -h` lists all"),
@@ -160,18 +160,19 @@ REFUSED = (
     ("reproduce --format xml -o photos", "--format"),
     ("score knn", "score knn needs --features"),
     ("score davis --ground-truth a", "score davis needs --predictions"),
-    ("score regress --features a --k 3", "does not take --k; it takes --features, --protocol"),
+    ("score regress --features a --config k=3", "score regress has no numbers that --config could replace"),
     ("score davis --features a", "does not take --features; it takes --ground-truth, --predictions"),
     ("score knn --features a b", "takes one --features; found 2"),
-    ("score segment --features a --k 1 2", "takes one --k; found 2"),
-    ("score segment --features a --k 0", "--k takes a whole number of at least 1; found 0"),
+    ("score segment --features a --config k=1,2", "takes as k a whole number of at least 1; found [1, 2]"),
+    ("score segment --features a --config k=0", "--config takes as k a whole number of at least 1; found 0"),
     ("score segment --features a --protocol paper", "there is no protocol of the task 'paper'"),
-    ("score clustering --features a --seed 9999999999", "takes a whole number of at most 4294967296; found"),
-    ("score knn --features a --temperature 0", "--temperature takes a number above 0; found 0"),
-    ("score knn --features a --temperature nan", "--temperature takes a finite number; found nan"),
-    ("score fewshot --features a --penalty 0", "--penalty takes a number above 0; found 0"),
     (
-        "score spair --ground-truth {data}/SPair-71k --features photos --view-size 9999",
+        "score clustering --features a --config seed=9999999999",
+        "as seed a whole number of at most 4294967296",
+    ),
+    ("score knn --features a --config temperature=0", "takes as temperature a number above 0; found 0"),
+    (
+        "score spair --ground-truth {data}/SPair-71k --features photos --config view_size=9999",
         "of 1 to 2,048 pixels",
     ),
     ("score cluster-object --features a", "expected a task that scores vectors of classification"),
@@ -185,16 +186,19 @@ REFUSED = (
     ("list backbones dino-b61", "did you mean dino-b16, dino-b8 or"),
     ("list backbones zzz", f"No backbone is called 'zzz'; there are {all_specs()[0].name}"),
     ("list backbones some/body", "some/body is neither a directory nor in the cache"),
-    ("list backbones --family dinov5", "there is no family 'dinov5'; did you mean 'dinov3'"),
-    ("list backbones --family DINOv9", "there is no family 'DINOv9'; did you mean 'DINOv"),
+    ("list backbones --where family=dinov5", "there is no family 'dinov5'; did you mean 'dinov3'"),
+    ("list backbones --where family=DINOv9", "there is no family 'DINOv9'; did you mean 'DINOv"),
     ("list what", "WHAT takes backbones, tasks, datasets, suites or protocols; found 'what'"),
     *(
-        (f"list backbones --max-parameters={text}", f"takes a number such as 100M or 1.2G; found {text!r}")
-        for text in ("many", "-1", "nan", "12T", "M")
+        (
+            f"list backbones --where parameters={text}",
+            f"takes as parameters a number such as 100M or 1.2G; found {found}",
+        )
+        for text, found in (("many", "'many'"), ("-1", "-1"), ("nan", "nan"), ("12T", "'12T'"), ("M", "'M'"))
     ),
-    ("list backbones --family clip --max-parameters 1K", "passes all filters; leave one out"),
-    ("list tasks --family dino", "Filters are for 'list backbones' without a name"),
-    ("list backbones dino-b16 --licence mit", "Filters are for 'list backbones' without a name"),
+    ("list backbones --where family=clip parameters=1K", "passes all filters; leave one out"),
+    ("list tasks --where family=dino", "Filters are for 'list backbones' without a name"),
+    ("list backbones dino-b16 --where licence=mit", "Filters are for 'list backbones' without a name"),
     ("list tasks knn", "Only backbones are shown by name; leave out 'knn'"),
     *(
         (f"{line} -o nowhere", "folder of records and tables at nowhere, which does not exist")
@@ -226,8 +230,7 @@ def test_what_cannot_be_done_is_one_sentence_and_nothing_is_written(
         ("run -b", "option '-b' requires an argument; usage: layerboard run [OPTIONS]"),
         ("run --floor=3", "option '--floor' does not take a value; usage: layerboard run [OPTIONS]"),
         ("run --limit 0", "invalid value for '--limit': "),
-        ("recommend --max-ms=abc", "invalid value for '--max-ms': "),
-        ("score fewshot --shots 1 x", "invalid value for '--shots': "),
+        ("look a --frames=abc", "invalid value for '--frames': "),
     ],
 )
 def test_a_missing_or_wrong_value_is_answered_with_the_usage(
@@ -282,8 +285,16 @@ def test_python_speaks_of_its_own_functions_and_keywords() -> None:
         (layerboard.check, {"weights": "mini-fs", "images": "."}, "checks backbones; leave data= and"),
         (layerboard.cost, {"backbones": "mini-fs", "tasks": "knn"}, "with index=True; add it or leave them"),
         (layerboard.cost, {"backbones": "mini-fs", "vectors": 50}, "with index=True; add it or leave them"),
-        (layerboard.recommend, {"literature": True, "max_ms": 3.0}, "takes no max_ms=: that needs a run"),
-        (layerboard.recommend, {"literature": True, "max_loss": 1.0}, "takes no max_loss=: that needs a run"),
+        (
+            layerboard.recommend,
+            {"literature": True, "within": {"ms": 3.0}},
+            "takes no within=: that needs a run",
+        ),
+        (
+            layerboard.recommend,
+            {"literature": True, "within": "loss=1"},
+            "takes no within=: that needs a run",
+        ),
         (layerboard.recommend, {"literature": True, "backbones": ["dono-*"]}, r"no backbone 'dono-\*'"),
         (layerboard.recommend, {"literature": True, "tasks": ["anomaly"]}, "no published numbers of several"),
         (layerboard.Callback, {"every": 0}, "every= takes a whole number of at least 1; found 0"),

@@ -26,12 +26,12 @@ def test_agrees_over_batches(scores, files):
     case, batch = CASES["sets_256_in_order"], "8"
     data, expected = golden.build(case), case["expected"]["batch"][batch]
     paths = files({name: data[name] for name in case["expected"]["feature_sets"]})
-    found = scores("cka", "--features", *paths, "--batch-size", batch)
+    found = scores("cka", "--features", *paths, "--config", f"batch_size={batch}")
     np.testing.assert_allclose(matrix(found), expected["own_float64_plain"], rtol=0, atol=1e-9)
     assert list(found["scores"]) == ["A", "B", "C"]
     assert (found["n"], found["scale"]) == (256, "fraction")
     assert found["details"] == {"batches": 32, "samples_left_out": 0}
-    found = scores("cka", "--features", *paths, "--estimator", "paper")
+    found = scores("cka", "--features", *paths, "--config", "estimator=paper")
     assert found["protocol"] == "paper"
     assert found["parameters"]["batch_size"] == int(batch)
     np.testing.assert_allclose(matrix(found), expected["own_float64_min_max"], rtol=0, atol=1e-9)
@@ -43,7 +43,7 @@ def test_agrees_on_tokens_of_more_axes(scores, files):
     data, expected = golden.build(case), case["expected"]["spat"]
     paths = files({name: data[name][:, 1:] for name in ("X", "Y")})
     for key, *options in [
-        ("own_float64_min_max", "--batch-size", 32, "--estimator", "paper"),
+        ("own_float64_min_max", "--config", "batch_size=32", "estimator=paper"),
         ("own_float64_full_unbiased",),
     ]:
         found = scores("cka", "--features", *paths, *options)["scores"]
@@ -65,17 +65,19 @@ def test_biased_hsic_is_summed_over_batches_of_any_size(scores, files):
         sum(biased_hsic(a[i : i + 7], b[i : i + 7]) for i in (0, 7, 14)) for a, b in ((x, y), (x, x), (y, y))
     ]
     paths = files({"x": x, "y": y})
-    found = scores("cka", "--features", *paths, "--estimator", "biased", "--batch-size", "7")
+    found = scores("cka", "--features", *paths, "--config", "estimator=biased", "batch_size=7")
     assert found["scores"]["x"]["y"] == pytest.approx(sums[0] / np.sqrt(sums[1] * sums[2]), abs=1e-12)
 
 
 def test_a_short_remainder_is_left_out_and_said(scores, files):
     rng = np.random.default_rng(1)
     arrays = {name: rng.standard_normal((19, 4)) for name in "xy"}
-    found = scores("cka", "--features", *files(arrays), "--batch-size", "8")
+    found = scores("cka", "--features", *files(arrays), "--config", "batch_size=8")
     assert found["notes"] == ["the last 3 rows are fewer than 4 and were left out"]
     assert (found["n"], found["details"]) == (16, {"batches": 2, "samples_left_out": 3})
-    whole = scores("cka", "--features", *files({n: a[:16] for n, a in arrays.items()}), "--batch-size", "8")
+    whole = scores(
+        "cka", "--features", *files({n: a[:16] for n, a in arrays.items()}), "--config", "batch_size=8"
+    )
     assert matrix(found) == matrix(whole)
 
 
@@ -83,7 +85,7 @@ def test_a_short_remainder_is_left_out_and_said(scores, files):
 def test_what_does_not_vary_within_batches_is_null(scores, files, estimator):
     x = np.random.default_rng(2).standard_normal((8, 3))
     steps = np.repeat([[1.0, 2.0], [0.3, 5.0]], 4, axis=0)
-    options = ("--estimator", estimator, "--batch-size", "4")
+    options = ("--config", f"estimator={estimator}", "batch_size=4")
     found = scores("cka", "--features", *files({"x": x, "steps": steps}), *options)
     assert matrix(found) == [[pytest.approx(1), None], [None, None]]
     assert found["reason"] == "within batches steps do not vary"
@@ -136,4 +138,4 @@ def test_wrong_arrays(says, files, tmp_path):
         assert words in says("cka", "--features", *paths).error
     assert "every array once as --features" in says("cka", "--features", paths[0], paths[0]).error
     assert "No such file" in says("cka", "--features", paths[0], tmp_path / "none.npy").error
-    assert says("cka", "--features", *paths, "--batch-size", "3").code == 2
+    assert says("cka", "--features", *paths, "--config", "batch_size=3").code == 2

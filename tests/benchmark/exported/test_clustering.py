@@ -26,12 +26,13 @@ def test_mixed_features_lie_in_the_range_over_seeds(scores, archive):
     case = CASES["kmeans_600x32"]
     data, spans = golden.build(case), case["expected"]["range_over_random_state_0_to_19_n_init_10"]
     path = archive(features=data["features"], labels=data["classes"])
+    clusters = case["params"]["n_clusters"]
     for seed in (0, 3):
-        found = scores("clustering", "--features", path, "--k", case["params"]["n_clusters"], "--seed", seed)
+        found = scores("clustering", "--features", path, "--config", f"k={clusters}", f"seed={seed}")
         for key, metric in KEYS.items():
             low, high = spans[key]
             assert 99 * low <= found["scores"][metric] <= 101 * high
-    single = scores("clustering", "--features", path, "--k", "5", "--n-init", "1")
+    single = scores("clustering", "--features", path, "--config", "k=5", "n_init=1")
     assert (single["details"]["classes"], single["details"]["clusters"]) == (10, 5)
     for metric, (low, high) in single["details"]["intervals"].items():
         assert low < single["scores"][metric] < high
@@ -50,7 +51,11 @@ def test_few_different_features_give_fewer_clusters(scores, archive):
         ({"features": np.eye(4), "labels": np.ones((4, 1), int)}, [], "found [4 1]"),
         ({"features": np.eye(4), "labels": np.ones(4) / 2}, [], "whole numbers as labels"),
         ({"features": np.ones((4, 4)), "labels": list("aabb")}, [], "the same for all items"),
-        ({"features": np.eye(4), "labels": list("aabb")}, ["--k", "5"], "--k of 1 to 4, the number of items"),
+        (
+            {"features": np.eye(4), "labels": list("aabb")},
+            ["--config", "k=5"],
+            "k of 1 to 4, the number of items",
+        ),
         (
             {"features": np.eye(4), "labels": list("aabb")},
             ["--predictions", "x"],
@@ -75,6 +80,6 @@ def test_wrong_assignments(says, archive):
 
 def test_seeds_beyond_those_of_the_generator(says, archive):
     path = archive(features=np.eye(4), labels=[0, 0, 1, 1])
-    error = says("clustering", "--features", path, "--seed", 2**32).error
-    assert "expected --seed of 0 to 4,294,967,295, found" in error
-    assert says("clustering", "--features", path, "--seed", 2**32 - 1).code == 0
+    error = says("clustering", "--features", path, "--config", f"seed={2**32}").error
+    assert "expected seed of 0 to 4,294,967,295, found" in error
+    assert says("clustering", "--features", path, "--config", f"seed={2**32 - 1}").code == 0

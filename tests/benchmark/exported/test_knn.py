@@ -13,7 +13,9 @@ CASES = golden.cases("knn")
 def test_agrees_with_the_reference(scores, archive):
     case = CASES["fewer_than_100_queries"]
     ks, count = case["params"]["k"], case["inputs"]["test"]["shape"][0]
-    found = scores("knn", "--features", archive(**golden.build(case)), "--k", *ks)
+    found = scores(
+        "knn", "--features", archive(**golden.build(case)), "--config", f"k={','.join(map(str, ks))}"
+    )
     assert found["n"] == count
     for k in ks:
         pair = [found["scores"][f"top-{top}" if k == ks[0] else f"top-{top} k={k}"] for top in (1, 5)]
@@ -25,9 +27,9 @@ def test_agrees_with_the_reference(scores, archive):
 @pytest.mark.parametrize("renamed", [lambda y: 1000 - 7 * y, lambda y: (y + 3).astype(np.uint8)])
 def test_labels_may_be_any_whole_numbers(scores, archive, renamed):
     data = golden.build(CASES["fewer_than_100_queries"])
-    plain = scores("knn", "--features", archive(**data), "--k", "5")
+    plain = scores("knn", "--features", archive(**data), "--config", "k=5")
     data |= {name: renamed(data[name]) for name in ("train_labels", "test_labels")}
-    again = scores("knn", "--features", archive(**data), "--k", "5")
+    again = scores("knn", "--features", archive(**data), "--config", "k=5")
     assert again["scores"] == plain["scores"]
     assert again["details"]["classes"] == 6
 
@@ -42,8 +44,8 @@ def test_default_k_other_types_and_strangers(scores, archive):
         archive(
             train=train, train_labels=labels, test=train[:4].astype(np.float16), test_labels=[0, 1, 2, 9]
         ),
-        "--temperature",
-        "0.01",
+        "--config",
+        "temperature=0.01",
     )
     # the neighbours are sure of the class that is right in three cases of four
     surely = pytest.approx(25, abs=1e-3)
@@ -66,7 +68,7 @@ def test_defaults_are_those_of_the_benchmark(scores, archive):
 
 def test_the_table_has_margins_of_error(says, archive):
     path = archive(**golden.build(CASES["fewer_than_100_queries"]))
-    lines = says("knn", "--features", path, "--k", "5").out.splitlines()
+    lines = says("knn", "--features", path, "--config", "k=5").out.splitlines()
     assert lines[0].split() == ["metric", "score"]
     assert lines[2].startswith("top-1")
     assert re.search(r"\d (± \d|\(\S+ to \S+\)$)", lines[2])
@@ -117,15 +119,15 @@ def spoilt(array, value):
 def test_wrong_arrays(says, archive, change, words):
     arrays = {name: value for name, value in (good() | change).items() if value is not None}
     path = archive(**arrays)
-    assert words.replace("{path}", str(path)) in says("knn", "--features", path, "--k", "2").error
+    assert words.replace("{path}", str(path)) in says("knn", "--features", path, "--config", "k=2").error
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--k", "9"], "--k of 1 to 8, the number of train items, found 9"),
-        (["--k", "3", "0"], "found 0"),
-        (["--k", "3", "3"], "every --k once"),
+        (["--config", "k=9"], "k of 1 to 8, the number of train items, found 9"),
+        (["--config", "k=3,0"], "found 0"),
+        (["--config", "k=3,3"], "every k once"),
     ],
 )
 def test_wrong_options(says, archive, options, words):

@@ -16,8 +16,8 @@ CLASSES |= dict(zip(("train_labels", "test_labels"), np.split(LABELS, [80]), str
 NAMED = ("train", "test", "features")
 TASKS = {
     "knn": (CLASSES, ()),
-    "fewshot": (CLASSES, ("--shots", 5)),
-    "linear": (CLASSES, ("--epochs", 5)),
+    "fewshot": (CLASSES, ("--config", "shots=5")),
+    "linear": (CLASSES, ("--config", "epochs=5")),
     "regress": ({"features": FEATURES, "targets": NUMBERS}, ()),
     "instances": ({"features": FEATURES, "groups": LABELS}, ()),
     "clustering": ({"features": FEATURES, "labels": LABELS}, ()),

@@ -4,6 +4,7 @@ import pytest
 from tests.tasks.agreement import golden
 
 CASES = golden.cases("fewshot")
+FIVE = ("--config", "shots=5")
 
 
 def pool(**changes):
@@ -11,7 +12,7 @@ def pool(**changes):
 
 
 def test_few_shots_agree_with_the_reference(scores, archive):
-    found = scores("fewshot", "--features", archive(**pool()), "--penalty", "1024", "--shots", 1, 5, 10, 25)
+    found = scores("fewshot", "--features", archive(**pool()), "--config", "penalty=1024", "shots=1,5,10,25")
     expected = CASES["draws_from_a_pool"]["expected"]["own_top1_mean_of_draws"]
     for shots in (1, 5, 10, 25):
         assert found["scores"][f"top1-{shots}shot"] == pytest.approx(
@@ -28,18 +29,18 @@ def test_few_shots_by_default(scores, archive):
     assert found["parameters"]["penalties"]
     assert found["details"]["classes"] == 6
     given = ("fewshot", "--features", archive(**pool()), "--protocol", "paper")
-    paper, fixed = scores(*given), scores(*given[:3], "--penalty", 1024)
+    paper, fixed = scores(*given), scores(*given[:3], "--config", "penalty=1024")
     assert (paper["protocol"], paper["scores"]) == ("paper", fixed["scores"])
 
 
 def test_labels_may_have_gaps_and_strangers_are_never_right(scores, archive):
     data = pool()
-    plain = scores("fewshot", "--features", archive(**data), "--shots", 5)
+    plain = scores("fewshot", "--features", archive(**data), "--config", "shots=5")
     renamed = {name: 3 * data[name] - 7 for name in ("train_labels", "test_labels")}
-    again = scores("fewshot", "--features", archive(**data | renamed), "--shots", 5)
+    again = scores("fewshot", "--features", archive(**data | renamed), "--config", "shots=5")
     assert again["scores"] == plain["scores"]
     renamed["test_labels"] = np.where(np.arange(200) < 100, -100, renamed["test_labels"])
-    strange = scores("fewshot", "--features", archive(**data | renamed), "--shots", 5)
+    strange = scores("fewshot", "--features", archive(**data | renamed), "--config", "shots=5")
     assert strange["scores"]["top1-5shot"] < plain["scores"]["top1-5shot"]
     assert strange["notes"] == ["100 of 200 test items have a class that no train item has"]
 
@@ -63,15 +64,17 @@ def test_a_linear_layer_is_trained(scores, archive):
     # few steps leave a probe far from sure of what it has right
     assert 0 < found["scores"]["ECE top1"] < found["scores"]["ECE top1-bn"] < 75
     assert found["parameters"]["epochs"] == 20
-    assert scores("linear", "--features", archive(**data), "--epochs", 1)["parameters"]["epochs"] == 1
+    assert (
+        scores("linear", "--features", archive(**data), "--config", "epochs=1")["parameters"]["epochs"] == 1
+    )
 
 
 @pytest.mark.parametrize(
     ("command", "options", "words"),
     [
-        ("fewshot", ["--shots", "0"], "--shots of 1 to 32, the items of the smallest train class, found 0"),
-        ("fewshot", ["--shots", "33"], "--shots of 1 to 32"),
-        ("fewshot", ["--shots", "2", "2"], "every --shots once"),
+        ("fewshot", ["--config", "shots=0"], "1 to 32, the items of the smallest train class, found 0"),
+        ("fewshot", ["--config", "shots=33"], "shots of 1 to 32"),
+        ("fewshot", ["--config", "shots=2,2"], "every shots once"),
     ],
 )
 def test_wrong_options(says, archive, command, options, words):
@@ -87,7 +90,7 @@ def test_wrong_arrays(says, archive, command):
     )
 
 
-@pytest.mark.parametrize(("command", "options"), [("knn", ()), ("fewshot", ("--shots", 5)), ("linear", ())])
+@pytest.mark.parametrize(("command", "options"), [("knn", ()), ("fewshot", FIVE), ("linear", ())])
 def test_without_test_items_every_item_is_tested_outside_its_group(scores, archive, command, options):
     generator = np.random.default_rng(3)
     labels, groups = generator.permutation(np.arange(60) % 3), np.repeat(np.arange(15), 4)

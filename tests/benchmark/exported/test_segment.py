@@ -20,22 +20,26 @@ def archive(folder: Path, name: str, **changed: object) -> Path:
     return path
 
 
+def ignored(labels: list[int]) -> list[str]:
+    """What ``--config`` takes for labels of pixels to ignore; nothing without any."""
+    return [f"ignore={','.join(map(str, labels))}"] if labels else []
+
+
 @pytest.mark.parametrize("name", ["voc_like_whole_memory", "ade_like_zero_ignored", "planted_swapped"])
 def test_features(tmp_path: Path, scores: Scores, name: str) -> None:
     case = agreement.CASES[name]
     params, path = case["params"], archive(tmp_path, name)
     for k in params["k"]:
         expected = case["expected"][str(k)]
-        options = ["--features", path, "--k", k, "--classes", params["classes"]]
-        ignored = [option for one in params["ignore"] for option in ("--ignore", one)]
-        found = scores("segment", *options, *ignored)["scores"]
+        options = ["--features", path, "--config", f"k={k}", f"classes={params['classes']}"]
+        found = scores("segment", *options, *ignored(params["ignore"]))["scores"]
         own = expected["own_standard"]
         assert found["mIoU"] == pytest.approx(own["mIoU"], abs=1e-4)
         assert found["pixel accuracy"] == pytest.approx(own["pixel_accuracy"], abs=1e-4)
         seen = own["mIoU_over_classes_with_union"]
         assert found["mIoU of shown or predicted"] == pytest.approx(seen, abs=1e-4)
-        ignored = ["--ignore", params.get("hummingbird_ignore_index", 255)]
-        found = scores("segment", *options, *ignored, "--protocol", "hummingbird")["scores"]
+        options += ignored([params.get("hummingbird_ignore_index", 255)])
+        found = scores("segment", *options, "--protocol", "hummingbird")["scores"]
         assert found["mIoU"] == pytest.approx(expected["official_hummingbird"]["mIoU"], abs=1e-4)
 
 
@@ -48,8 +52,7 @@ def test_predictions(tmp_path: Path, scores: Scores, name: str) -> None:
             write_mask(tmp_path / folder / f"{number}.png", mask)
     write_mask(tmp_path / "truth" / "more.png", data["gt"][0])
     options = ["--ground-truth", tmp_path / "truth", "--predictions", tmp_path / "given"]
-    options += ["--classes", case["params"]["classes"]]
-    options += [option for one in case["params"]["ignore"] for option in ("--ignore", one)]
+    options += ["--config", f"classes={case['params']['classes']}", *ignored(case["params"]["ignore"])]
     report, expected = scores("segment", *options), case["expected"]
     found = report["scores"]
     assert found["mIoU"] == pytest.approx(expected["own_standard"]["mIoU"], abs=1e-9)
@@ -89,8 +92,8 @@ def test_bad_input(tmp_path: Path, says: Says) -> None:
     assert "train and test of one width" in with_(train=np.ones((4, 6, 6, 3)))
     assert "tell cells apart" in with_(test=np.ones((3, 6, 6, 5)))
     path = archive(tmp_path, "planted_stripes")
-    assert "--classes of 5 to 255" in refused("--features", path, "--classes", 2)
-    assert "--temperature takes a number above 0" in refused("--features", path, "--temperature", 0)
+    assert "classes of 5 to 255" in refused("--features", path, "--config", "classes=2")
+    assert "as temperature a number above 0" in refused("--features", path, "--config", "temperature=0")
     (tmp_path / "t").mkdir()
     (tmp_path / "p").mkdir()
     both = ["--ground-truth", tmp_path / "t", "--predictions", tmp_path / "p"]
@@ -137,12 +140,14 @@ def test_features_by_a_vote_of_pixels(tmp_path: Path, name: str) -> None:
 
 def test_a_vote_of_pixels_from_the_command_line(tmp_path: Path, scores: Scores, says: Says) -> None:
     path = archive(tmp_path, "capi_voc_like")
-    report = scores("segment", "--features", path, "--protocol", "capi", "--memory", 80)
+    report = scores("segment", "--features", path, "--protocol", "capi", "--config", "memory=80")
     assert report["protocol"] == "capi"
     assert report["parameters"]["k"] in (1, 3, 10, 30)
     assert report["parameters"]["cells"] <= 80
     assert len(report["parameters"]["held_out"]) == 1
-    assert scores("segment", "--features", path, "--protocol", "capi", "--k", 3)["parameters"]["k"] == 3
+    assert (
+        scores("segment", "--features", path, "--protocol", "capi", "--config", "k=3")["parameters"]["k"] == 3
+    )
     said = says("segment", "--features", path, "--protocol", "capi").out
     assert "as fits held-out images of train best" in said
     assert "renamed" not in said
@@ -157,7 +162,7 @@ def test_what_has_no_vote_of_pixels(tmp_path: Path, says: Says) -> None:
         return " ".join(said.err.split())
 
     data = agreement.build("capi_voc_like")
-    assert "--temperature does not go with" in refused("--temperature", 0.1)
+    assert "temperature does not go with" in refused("--config", "temperature=0.1")
     assert "a whole number of pixels a cell" in refused(train_masks=data["train_masks"][:, :63])
     assert "the same in train and test" in refused(train_masks=data["train_masks"][:, ::2, ::2])
     one = {"train": data["train_features"][:1], "train_masks": data["train_masks"][:1]}

@@ -113,7 +113,7 @@ def dataset(tmp_path):
 def test_scores_are_those_of_the_task(scores, dataset, protocol, side):
     root, grids = dataset
     given = ("--ground-truth", root, "--features", grids, "--protocol", protocol.name)
-    found = scores("spair", *given, *(() if side == 224 else ("--view-size", side)))
+    found = scores("spair", *given, *(() if side == 224 else ("--config", f"view_size={side}")))
     config = config_of(protocol, "spair")
     assert (config.view.side, found["parameters"]["view_size"]) == (224, side)
     config = replace(config, view=replace(config.view, side=side))

@@ -204,7 +204,8 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("layerboard.benchmark.api.execute", execute)
     with pytest.raises(InterruptedError):
         layerboard.run("mini-dino", "knn", poolings="cls", store_dtype="float16")
-    assert found == [Request(backbones="mini-dino", tasks="knn", poolings="cls", store_dtype="float16")]
+    request = Request(backbones="mini-dino", tasks="knn", poolings="cls", store_dtype="float16")
+    assert [Request.of(each) for each in found] == [request]
     with pytest.raises(InputError, match=r"^run\(\) has no option 'task'; did you mean tasks\?$"):
         layerboard.run(task="knn")  # type: ignore[call-arg]
 

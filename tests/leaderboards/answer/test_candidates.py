@@ -189,18 +189,18 @@ def test_limits_keep_what_is_within_them_and_say_what_each_leaves_out() -> None:
         ],
         ignore_index=True,
     )
-    every, reasons = apply_limits(given(rows), {"ms": None})
+    every, reasons = apply_limits(given(rows), {})
     assert ([each.value for each in every], reasons) == ([10, 20, 30, 40], [])
     limits = {"ms": 1.0, "dim": 100, "parameters": 10}
     (left,), reasons = apply_limits(given(rows), limits, commercial=True)
     assert left.value == 10
     assert reasons == [
-        "--max-ms 1 leaves out 2 of 4 layers",
-        "--max-dim 100 leaves out 1 of 4 layers, all of b",
-        "--max-parameters 10 leaves out 1 of 4 layers, all of b",
+        "ms=1 leaves out 2 of 4 layers",
+        "dim=100 leaves out 1 of 4 layers, all of b",
+        "parameters=10 leaves out 1 of 4 layers, all of b",
         "--licence commercial leaves out 1 of 4 layers, all of b",
     ]
-    assert apply_limits(given(rows), {"ms": 0.1})[1] == ["--max-ms 0.1 leaves out all 4 layers"]
+    assert apply_limits(given(rows), {"ms": 0.1})[1] == ["ms=0.1 leaves out all 4 layers"]
     noisy = given(rows.assign(disturbed=rows["layer"] == 2))
     kept, _ = apply_limits(noisy, {"ms": 1.0})
     assert [each.layer for each in kept] == [1, 2, 1]
@@ -208,10 +208,10 @@ def test_limits_keep_what_is_within_them_and_say_what_each_leaves_out() -> None:
     assert not any(exempt(each, 2.0) for each in noisy)
     many = candidates(*((name, 1, 10, 2.0) for name in "abcdefg"), ("h", 1, 10, 1.0))
     _, (sentence,) = apply_limits(given(many), {"ms": 1.0})
-    assert sentence == "--max-ms 1 leaves out 7 of 8 layers, all of a, b, c, d, e and 2 more"
+    assert sentence == "ms=1 leaves out 7 of 8 layers, all of a, b, c, d, e and 2 more"
     twice = pd.concat([rows, rows.assign(transform="pca:2")], ignore_index=True)
     assert apply_limits(given(twice), {"ms": 0.1})[1] == [
-        "--max-ms 0.1 leaves out all 8 pairs of a layer and a compression"
+        "ms=0.1 leaves out all 8 pairs of a layer and a compression"
     ]
     unknown = candidates(("a", 1, 10, 1.0), parameters=NAN)
     assert apply_limits(given(unknown), {"parameters": 1000})[0] == ()
