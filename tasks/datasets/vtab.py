@@ -40,7 +40,7 @@ class VtabEntry(DatasetEntry[Classification]):
         train, test = (self._listed(root, name) for name in (TRAIN, TEST))
         names = tuple(map(self._class, range(self.classes)))
         official = Official(self.classes, self.train, self.val, names)
-        return classification(self.name, train, test, str(root / TEST), Coverage(()), official)
+        return classification(self.name, train, test, str(root / TEST), Coverage(), official)
 
     def _class(self, number: int) -> str:
         """Name of a class, so that names sort as numbers do."""
