@@ -132,9 +132,9 @@ def read_shards(paths: Sequence[Path], name: str, place: Path) -> Path:
     stamps = [("webdataset", str(path.resolve()), *stamp(path)) for path in paths]
 
     def write(root: Path) -> None:
-        sizes = [_sizes(path) for path in paths]
+        splits, sizes = _splits(paths), [_sizes(path) for path in paths]
         require_free_bytes(sum(sum(each.values()) for each in sizes), place, f"{name}{TAR} unpacks to")
-        _write(paths, sizes, root)
+        _write(paths, splits, sizes, root)
 
     return written_once(place, stamps, name, write)
 
@@ -181,9 +181,11 @@ def _files(path: Path) -> Iterator[tuple[re.Match[str], tarfile.TarInfo, tarfile
             raise tarfile.ReadError(f"another archive follows in {path.name}")
 
 
-def _write(paths: Sequence[Path], sizes: Sequence[Mapping[str, int]], root: Path) -> None:
+def _write(
+    paths: Sequence[Path], splits: Sequence[str], sizes: Sequence[Mapping[str, int]], root: Path
+) -> None:
     """Write the files of shards, and the table of what they say of images."""
-    splits, stems = _splits(paths), Counter(path.stem for path in paths)
+    stems = Counter(path.stem for path in paths)
     counts = Counter((split, name) for split, names in zip(splits, sizes, strict=True) for name in names)
     twice = next((name for (_, name), count in counts.items() if count > 1), "")
     labelled, table = False, root / METADATA[1]
