@@ -165,7 +165,7 @@ class TestVtab(DatasetCase):
     lacks = (
         ("test.txt", BROKEN, r"expected a list of images at .*test\.txt"),
         ("images/test/000001.jpg", PARTIAL, "2 of 3 val images"),
-        ("images", BROKEN, "expected a readable folder at .*images/train800val200"),
+        ("images", BROKEN, "images that .*train800val200.txt lists below .*, found none"),
     )
     spoiled = (
         *(
