@@ -249,9 +249,9 @@ class TestDavis(DatasetCase):
         (
             "JPEGImages/480p/sequence-1/00003.jpg",
             BROKEN,
-            "a frame for every mask .* none for 00003; fetch the",
+            "a frame for every mask, of sequence .* none at .*00003.jpg; fetch the",
         ),
-        (target[0], BROKEN, "a mask for every frame of .*sequence-0.* found none for 00002"),
+        (target[0], BROKEN, "a mask for every frame, .*sequence-0, found none at .*00002.png"),
         ("Annotations/480p/sequence-0", BROKEN, "a folder of masks at .*sequence-0"),
     )
     spoiled = (
