@@ -103,9 +103,7 @@ def _read_video(name: str, frames: Path, masks: Path) -> Video:
     paths = tuple(masks / f"{stem}.png" for stem in images)
     pairs = list(zip(images.values(), paths, strict=True))
     size = storage.image_size(pairs[0][0])
-    alike = f"frames and masks of one size in a sequence, {size[0]} x {size[1]} as its first frame"
     for path in (path for pair in pairs for path in pair):
-        other = storage.image_size(path)
-        require(other == size, alike, f"{other[0]} x {other[1]} in {path}")
+        storage.require_size(path, size, f"the first frame of {name}", "fetch the sequence again")
     samples = (FileSample(f"{name}/{stem}", str(path)) for stem, path in images.items())
     return Video(name, tuple(samples), paths, size)
