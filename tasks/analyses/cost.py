@@ -131,7 +131,7 @@ class CostTask(Task):
     needs = "device"
     device: str = field(default="device", kw_only=True)
     split = ""
-    coverage = Coverage(())
+    coverage = Coverage()
 
     @property
     def dataset(self) -> str:

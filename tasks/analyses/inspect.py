@@ -48,7 +48,7 @@ class InspectTask(Task):
     needs = "backbone"
     dataset = "weights"
     split = ""
-    coverage = Coverage(())
+    coverage = Coverage()
 
     @cached_property
     def fingerprint(self) -> str:

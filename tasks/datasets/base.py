@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, 
 
 from PIL import Image
 
+from layerboard.tasks.datasets.reading.coverage import Count as Count
+from layerboard.tasks.datasets.reading.coverage import Coverage as Coverage
 from layerboard.tasks.datasets.reading.files import open_image, require_directory, require_there, stamp
 from layerboard.zoo.errors import UnreadableImageError, counted
 from layerboard.zoo.view.geometry import Box
@@ -108,56 +110,6 @@ class MadeSample(Sample, Protocol):
     @property
     def made(self) -> str:
         """Identity among the images generated from the same original."""
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """Number of items in a dataset on disk, and in the official dataset (None: any number)."""
-
-    what: str
-    present: int
-    expected: int | None = None
-
-    def __str__(self) -> str:
-        if self.expected is None:
-            return counted(self.present, self.what)
-        return f"{self.present:,} of {self.expected:,} {self.what}"
-
-
-@dataclass(frozen=True, slots=True)
-class LevelCounts:
-    """The `Count` of each level."""
-
-    what: str
-    present: tuple[int, ...]
-    expected: tuple[int, ...]
-
-    def __str__(self) -> str:
-        both = ("/".join(f"{number:,}" for number in each) for each in (self.present, self.expected))
-        return f"{self.what} {' of '.join(both)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """Coverage: what was found of a dataset, compared with what it should contain."""
-
-    counts: tuple[Count | LevelCounts, ...]
-    notes: tuple[str, ...] = ()  # deviations that readers of the numbers must know; any makes it partial
-    remarks: tuple[str, ...] = ()  # how the data were interpreted, such as a generated split
-
-    @property
-    def partial(self) -> bool:
-        """Whether anything differs from the official dataset."""
-        return bool(self.notes) or any(each.expected not in (None, each.present) for each in self.counts)
-
-    def noted(self, *notes: str) -> "Coverage":
-        return replace(self, notes=(*self.notes, *notes))
-
-    def remarked(self, *remarks: str) -> "Coverage":
-        return replace(self, remarks=(*self.remarks, *remarks))
-
-    def __str__(self) -> str:
-        return "; ".join([", ".join(str(count) for count in self.counts), *self.remarks, *self.notes])
 
 
 class Data:

@@ -18,6 +18,7 @@ from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, 
 from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_distinct, require_no
 from layerboard.tasks.datasets.reading.fields import numbers
 from layerboard.tasks.datasets.reading.files import (
+    OTHER_VERSION,
     is_file,
     is_folder,
     read_bytes,
@@ -214,7 +215,7 @@ class CocoFile:
         As in the published protocol, crowds are used, and objects whose first polygon is only a line (four
         numbers) are not.
         """
-        require_size(path, image.size, self.path.name)
+        require_size(path, image.size, f"{self.path.name} says", OTHER_VERSION)
         regions = (self._region(each, image, key) for each in self.annotations.get(image.id, ()))
         return RegionImage(FileSample(key, str(path)), image.size, tuple(filter(None, regions)))
 

@@ -96,18 +96,14 @@ def _read_video(name: str, frames: Path, masks: Path) -> Video:
     require(images, f"frames (*.jpg) in {frames}")
     require(storage.is_folder(masks), f"a folder of masks at {masks} for the frames in {frames}")
     annotated = {path.stem for path in storage.file_paths(masks, ".png")}
-    for partner, noun, folder, beside, names in (
-        ("mask", "frame", frames, masks, {*images} - annotated),
-        ("frame", "mask", masks, frames, annotated - {*images}),
-    ):
-        paired = f"a {partner} for every {noun} of {folder} in {beside}"
-        require(not names, paired, f"none for {some(sorted(names))}", "fetch the missing files")
+    missing = [f"{masks}/{stem}.png" for stem in {*images} - annotated]
+    missing += [f"{frames}/{stem}.jpg" for stem in annotated - {*images}]
+    paired = f"a mask for every frame, and a frame for every mask, of sequence {name}"
+    require(not missing, paired, f"none at {some(sorted(missing))}", "fetch the missing files")
     paths = tuple(masks / f"{stem}.png" for stem in images)
     pairs = list(zip(images.values(), paths, strict=True))
     size = storage.image_size(pairs[0][0])
-    alike = f"frames and masks of one size in a sequence, {size[0]} x {size[1]} as its first frame"
     for path in (path for pair in pairs for path in pair):
-        other = storage.image_size(path)
-        require(other == size, alike, f"{other[0]} x {other[1]} in {path}")
+        storage.require_size(path, size, f"the first frame of {name}", "fetch the sequence again")
     samples = (FileSample(f"{name}/{stem}", str(path)) for stem, path in images.items())
     return Video(name, tuple(samples), paths, size)

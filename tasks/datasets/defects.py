@@ -270,7 +270,7 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
     for kind, path, mask in files.images:
         size = storage.image_size(path, turned=make is PhotoSample)
         if mask is not None:
-            storage.require_one_size(size, path, mask)
+            storage.require_size(mask, size, f"its image {path}", storage.RESAVE)
         images.append(ScoredImage(sample(path), kind, size, mask))
     product = Product(name, tuple(map(sample, sorted(files.references))), tuple(images))
     if len({*product.defect}) == 1:

@@ -78,7 +78,7 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
     if len(loose) == len(tree.images):
         return _unlabelled(name, tree)
     classed.require_no_loose(folder, loose, f"{classed.SORT}, or say the classes with --labels FILE.csv")
-    return _classes(name, tree, *_in_groups(*_class_folders(tree), tree, labelling.groups), [])
+    return _classes(name, tree, *_in_groups(*_class_folders(tree), tree, labelling.groups))
 
 
 def _tabled(name: str, tree: ImageTree, tables: Sequence[LabelTable], labelling: Labelling) -> Data:
@@ -90,11 +90,9 @@ def _tabled(name: str, tree: ImageTree, tables: Sequence[LabelTable], labelling:
         return of_table(name, tree, tables[0])
     for table in tables:
         require_columns(table, FILE_COLUMNS, *(() if columns else (LABEL_COLUMNS,)))
-    files, remarks, notes = match_rows(tables, tree, *((columns.said, columns.noun) if columns else ()))
-    grouped, remarks = _in_groups(_in_split_folders(files), remarks, tree, labelling.groups)
-    if columns:
-        return _targets(name, tree, columns, grouped, remarks, notes)
-    return _classes(name, tree, grouped, remarks, notes)
+    files, coverage = match_rows(tables, tree, *((columns.said, columns.noun) if columns else ()))
+    grouped = _in_groups(_in_split_folders(files), coverage, tree, labelling.groups)
+    return _targets(name, tree, columns, *grouped) if columns else _classes(name, tree, *grouped)
 
 
 def _unlabelled(name: str, tree: ImageTree) -> Unlabelled:
@@ -102,8 +100,8 @@ def _unlabelled(name: str, tree: ImageTree) -> Unlabelled:
     tables = (path for path in tree.others if path.endswith(".csv") and "/" not in path)
     table = next((path for path in tables if path not in METADATA), None)
     hint = [f"--labels {tree.root / table} would take classes from that file"] if table else []
-    remarks = (NO_CLASSES, *hint, *tree.remarks)
-    return Unlabelled(name, samples, Coverage((Count("images", len(samples)),), tree.notes, remarks))
+    coverage = Coverage((Count("images", len(samples)),), remarks=(NO_CLASSES, *hint))
+    return Unlabelled(name, samples, coverage.joined(tree.coverage))
 
 
 def _tables(tree: ImageTree, labelling: Labelling) -> list[LabelTable]:
@@ -129,25 +127,24 @@ def _in_split_folders(files: Sequence[LabelledFile]) -> Sequence[LabelledFile]:
 
 
 def _in_groups(
-    files: Sequence[LabelledFile], remarks: list[str], tree: ImageTree, table: Path | None
-) -> tuple[Sequence[LabelledFile], list[str]]:
-    """Images with the groups from a table, or unchanged, and remarks on the groups."""
+    files: Sequence[LabelledFile], coverage: Coverage, tree: ImageTree, table: Path | None
+) -> tuple[Sequence[LabelledFile], Coverage]:
+    """Images with the groups from a table, or unchanged, and their coverage with remarks on the groups."""
     if table is not None:
-        matched, further, _ = match_rows(
-            [read_groups(table)], tree, lambda row: row.group, ("group", "groups")
-        )
+        matched, said = match_rows([read_groups(table)], tree, lambda row: row.group, ("group", "groups"))
         group_of = {file.path: file.group for file in matched}
         files = [file._replace(group=group_of.get(file.path, "")) for file in files]
-        remarks = [*remarks, *further]
+        coverage = coverage.remarked(*said.remarks)
     if groups := {file.group for file in files} - {""}:
         alone = sum(not file.group for file in files)
         several = f", {counted(alone, 'images')} of none" if alone else ""
-        remarks = [*remarks, f"{counted(len(groups), 'groups')} of images that belong together{several}"]
-    return files, remarks
+        together = f"{counted(len(groups), 'groups')} of images that belong together{several}"
+        coverage = coverage.remarked(together)
+    return files, coverage
 
 
-def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
-    """Images with their folder as the class, and remarks on the classes."""
+def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], Coverage]:
+    """Images with their folder as the class, and a coverage with remarks on the classes."""
     splits = find_splits(tree.root, tree.images) or {"": ""}
     left_out, files = [], []
     for path in tree.images:
@@ -169,7 +166,7 @@ def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
     remarks += require_own_classes(tree.root, labels)
     if left_out:
         remarks.append(f"{len(left_out):,} images beside train and val ignored ({some(left_out, 2)})")
-    return files, remarks
+    return files, Coverage(remarks=tuple(remarks))
 
 
 def _alike(files: Sequence[LabelledFile]) -> list[str]:
@@ -188,9 +185,7 @@ def _queries(tree: ImageTree, files: Sequence[LabelledFile]) -> str:
     return next((split for split in QUERY_SPLITS if split in named), "")
 
 
-def _classes(
-    name: str, tree: ImageTree, files: Sequence[LabelledFile], remarks: list[str], notes: list[str]
-) -> Classification:
+def _classes(name: str, tree: ImageTree, files: Sequence[LabelledFile], coverage: Coverage) -> Classification:
     """The dataset of images with classes and splits; without splits each is tested with the others."""
     root, queries = str(tree.root), _queries(tree, files)
     images = defaultdict[str, list[LabelledSample]](list)
@@ -200,13 +195,10 @@ def _classes(
     classed.require_classes(len(classes), root, "--labels none takes all images as ones without classes")
     if queries:
         val = images[queries]
-        further = len(files) - len(train) - len(val)
-        remarks += [f"val is {queries}"] if queries != "val" else []
-        notes += [f"{further:,} images of further splits left out"] if further else []
-    notes += _alike(files)
-    if not files[0].cells:
-        remarks += number_twins(classes, "classes")
-    coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
+        coverage = coverage.remarked(*([f"val is {queries}"] if queries != "val" else []))
+        coverage = _without_further(coverage, len(files) - len(train) - len(val))
+    twins = [] if files[0].cells else number_twins(classes, "classes")
+    coverage = coverage.noted(*_alike(files)).remarked(*twins).joined(tree.coverage)
     groups = {file.path: file.group for file in files if file.group}
     data = classed.classification(name, train, val, f"{queries} of {root}", coverage).grouped(groups)
     if not data.untestable:
@@ -216,20 +208,19 @@ def _classes(
     return replace(data, coverage=replace(data.coverage, remarks=tuple(remarks)))
 
 
+def _without_further(coverage: Coverage, number: int) -> Coverage:
+    """A coverage with a note on images of other splits than the two that are used, if there are any."""
+    return coverage.noted(f"{number:,} images of further splits left out") if number else coverage
+
+
 def _targets(
-    name: str,
-    tree: ImageTree,
-    columns: TargetColumns,
-    files: Sequence[LabelledFile],
-    remarks: list[str],
-    notes: list[str],
+    name: str, tree: ImageTree, columns: TargetColumns, files: Sequence[LabelledFile], coverage: Coverage
 ) -> Targets:
     """The dataset of images with numbers or labels, tested by folds or on the split of the queries."""
     queries = _queries(tree, files)
-    if further := [file for file in files if file.split not in ("", TRAIN, queries)]:
-        notes = [*notes, f"{len(further):,} images of further splits left out"]
-    files = [file for file in files if file.split in ("", TRAIN, queries)]
-    notes = [*notes, *_alike([file._replace(label="") for file in files])]
+    number, files = len(files), [file for file in files if file.split in ("", TRAIN, queries)]
+    coverage = replace(coverage, counts=(Count("images", len(files)),))
+    coverage = _without_further(coverage, number - len(files))
+    coverage = coverage.noted(*_alike([file._replace(label="") for file in files]))
     samples = [PhotoSample(file.path, f"{tree.root}/{file.path}") for file in files]
-    coverage = Coverage((Count("images", len(files)),), (*notes, *tree.notes), (*remarks, *tree.remarks))
-    return targets_of(name, samples, columns, files, coverage)
+    return targets_of(name, samples, columns, files, coverage.joined(tree.coverage))

@@ -70,7 +70,7 @@ def read_hub_dataset(text: str) -> Classification:
     notes: list[str] = []
     train, *others = (_read_split(name, tables[name], spec, notes) for name in names)
     val = others[0] if others else None
-    coverage = Coverage((), tuple(notes))
+    coverage = Coverage(notes=tuple(notes))
     dataset = classed.classification(text, train, val, f"{text}, split {names[-1]},", coverage)
     classed.require_classes(len(dataset.train.classes), text)
     return dataset

@@ -82,7 +82,7 @@ class ImageNetEntry(DatasetEntry[Classification]):
         else:
             queries = _images(read_class_folders(root / tested, self.unsorted), root, tested)
         where, official = str(root / tested), Official(self.classes, self.train, self.val)
-        images = classification(self.name, bank, queries, where, Coverage(()), official)
+        images = classification(self.name, bank, queries, where, Coverage(), official)
         return replace(images, probe=self.probe)
 
 

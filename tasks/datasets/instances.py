@@ -175,7 +175,7 @@ def read_queries(folder: Path) -> Instances:
     if ignored:
         remarks.append(f"{counted(len(ignored), 'images')} beside these ignored ({some(ignored, 2)})")
     alike = unseen_twins((image.thing for image in images), "things")
-    coverage = Coverage((), (*alike, *tree.notes), (*remarks, *tree.remarks))
+    coverage = Coverage(notes=tuple(alike), remarks=tuple(remarks)).joined(tree.coverage)
     name = normal(storage.require_text(folder.resolve().name, "the name of the folder of images"))
     return instances(name, images, str(folder), coverage)
 
@@ -203,16 +203,16 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
         require(role in ("", *ROLES), named, repr(role), remedy)
         require(role != "query" or row.group, f"a group of the query in {line}", remedy="add it")
     said = ("group", "groups")
-    files, remarks, notes = match_rows([table], tree, lambda row: role_of(row) or row.group, said)
+    files, coverage = match_rows([table], tree, lambda row: role_of(row) or row.group, said)
     images = [
         Instance.of_role(PhotoSample(file.path, f"{tree.root}/{file.path}"), file.group, role_of(file))
         for file in files
     ]
-    remarks += [] if column is None else [f"roles from {table.header[column]}"]
+    if column is not None:
+        coverage = coverage.remarked(f"roles from {table.header[column]}")
     things = [image.thing for image in images]
-    notes += [*unseen_twins(things, "things"), *number_twins(things, "things")]
-    coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
-    return instances(name, images, str(table.path), coverage)
+    coverage = coverage.noted(*unseen_twins(things, "things"), *number_twins(things, "things"))
+    return instances(name, images, str(table.path), coverage.joined(tree.coverage))
 
 
 def of_classes(name: str, labelled: Iterable[tuple[str, Sample, str]], coverage: Coverage) -> Instances:
@@ -230,7 +230,7 @@ def copies_of(data: Data) -> Instances:
         Instance(CopySample(each.sample, kind), each.thing, kind=kind) for each in images for kind in COPIES
     ]
     remarks = (f"each image and {len(COPIES)} copies of it ({', '.join(COPIES)})",)
-    return instances(data.name, images, data.name, Coverage((), data.coverage.notes, remarks))
+    return instances(data.name, images, data.name, Coverage(notes=data.coverage.notes, remarks=remarks))
 
 
 # ---- public datasets ----------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class InstanceEntry(DatasetEntry[Instances]):
         none = f"none of {counted(len(listed), 'images')}"
         require(there, f"{self.layout} in {data}", none, "unpack it there")
         images = [Instance(FileSample(path, f"{root}/{path}"), thing) for thing, path in there]
-        read = instances(self.name, images, str(root), Coverage(()))
+        read = instances(self.name, images, str(root), Coverage())
         present = len({thing for thing, _ in there}), len(there)
         counts = tuple(map(Count, ("things", "images"), present, (self.things, self.images)))
         return replace(read, coverage=replace(read.coverage, counts=counts))

@@ -178,7 +178,8 @@ def _find_scenes(files: Files, where: str, notes: list[str]) -> tuple[Scene, ...
             for kind, path in zip(alone, (image, mask), strict=True):
                 alone[kind] += [key] if storage.is_file(path) else []
             continue
-        storage.require_one_size(size := storage.image_size(image), image, mask)
+        size = storage.image_size(image)
+        storage.require_size(mask, size, f"its image {image}", storage.RESAVE)
         scenes.append(Scene(FileSample(key, str(image)), size, mask))
     require(scenes, f"images with masks of {where}")
     for (kind, keys), lacking in zip(alone.items(), ("mask", "image"), strict=True):

@@ -197,7 +197,7 @@ class _PairReader:
         if side.image not in self.images:
             path = self._root / side.image
             require(is_file(path), f"image {path} of pair {key}", remedy="fetch it")
-            storage.require_size(path, side.size, where)
+            storage.require_size(path, side.size, f"{where} says", storage.OTHER_VERSION)
             self.images[side.image] = len(self.images), side.size
         number, size = self.images[side.image]
         both = f"{size} and, in {where}, {side.size}"

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from layerboard.tasks.datasets.base import LevelCounts
+from layerboard.tasks.datasets.base import Count
 from layerboard.tasks.datasets.integrity import mismatch
 from layerboard.tasks.datasets.reading.files import is_file, read_bytes
 from layerboard.zoo.errors import shortened
@@ -104,12 +104,12 @@ def pair_facts(stated: object, mistakable: tuple[bool, ...] | None) -> PairFacts
 
 def level_counts(
     pairs: Iterable[PairFacts | None], official: Iterable[tuple[str, Levels]]
-) -> tuple[LevelCounts, ...]:
+) -> tuple[Count, ...]:
     """Number of pairs of each level, with the official numbers; empty if no pair states its levels."""
     known = [(each.viewpoint, each.scale, each.truncation, each.occlusion) for each in pairs if each]
     columns = dict(zip(LEVELS, zip(*known, strict=True), strict=False))
     return tuple(
-        LevelCounts(f"pairs by {name}", tuple(map(columns[name].count, range(len(expected)))), expected)
+        Count(f"pairs by {name}", tuple(map(columns[name].count, range(len(expected)))), expected)
         for name, expected in official
         if known
     )

@@ -8,12 +8,12 @@ with lists of images, ``train800.txt``, ``val200.txt``, both together as ``train
 """
 
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from layerboard.tasks.datasets.base import Coverage, DatasetEntry, FileSample
 from layerboard.tasks.datasets.classes import Classification, LabelledSample, Official, classification
 from layerboard.tasks.datasets.integrity import require
-from layerboard.tasks.datasets.reading.files import file_names, read_lines, require_inside
+from layerboard.tasks.datasets.reading.files import is_file, read_lines, require_inside
 from layerboard.zoo.errors import shortened
 
 TRAIN, TEST = "train800val200.txt", "test.txt"  # lists of the 1,000 training images and of the test images
@@ -40,7 +40,7 @@ class VtabEntry(DatasetEntry[Classification]):
         train, test = (self._listed(root, name) for name in (TRAIN, TEST))
         names = tuple(map(self._class, range(self.classes)))
         official = Official(self.classes, self.train, self.val, names)
-        return classification(self.name, train, test, str(root / TEST), Coverage(()), official)
+        return classification(self.name, train, test, str(root / TEST), Coverage(), official)
 
     def _class(self, number: int) -> str:
         """Name of a class, so that names sort as numbers do."""
@@ -50,17 +50,13 @@ class VtabEntry(DatasetEntry[Classification]):
         """The images of a list that exist, with their classes; raises InputError for a wrong line."""
         where = root / name
         images: list[LabelledSample] = []
-        there: dict[str, set[str]] = {}  # names of the images of each folder
         stated = f"a path and a class from 0 to {self.classes - 1} in each line of {where}"
         for line in read_lines(where, "a list of images"):
             path, _, label = line.rpartition(" ")
             is_number = label.isascii() and label.isdigit()
             require(path and is_number and int(label) < self.classes, stated, shortened(line))
             key = require_inside(path.strip(), str(where))
-            parent = str(PurePosixPath(key).parent)
-            if parent not in there:
-                there[parent] = {*file_names(root / parent)}
-            if PurePosixPath(key).name in there[parent]:
+            if is_file(root / key):
                 images.append((self._class(int(label)), FileSample(key, f"{root}/{key}")))
         require(images, f"images that {where} lists below {root}")
         return images

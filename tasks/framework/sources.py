@@ -174,7 +174,7 @@ def probed_classes(
     part = f"-{config.drawn}" if config.drawn else ""  # other images than those of the usual subset
     return ProbedClasses(
         images=data,
-        coverage=_of_both(data.coverage, coverage),
+        coverage=replace(data.coverage, counts=()).joined(coverage),
         probe=_batched(f"{data.name}/train-probe{part}", train, order, config),
         probe_order=order,
         batches=config.batches,
@@ -193,14 +193,8 @@ def probed_images(data: Unlabelled, config: ImagesConfig) -> ProbedImages:
         chosen = np.sort(np.array(sorted(chosen, key=lambda index: hashes[index])[:most], np.int64))
     order = chosen[config.batches.order(len(chosen))]
     probe = _batched(f"{data.name}/images", data.samples, order, config)
-    coverage = _of_both(data.coverage, Coverage((Count("images", len(order)),)))
+    coverage = replace(data.coverage, counts=(Count("images", len(order)),))
     return ProbedImages(data, coverage, probe, order, config.batches)
-
-
-def _of_both(whole: Coverage, probed: Coverage) -> Coverage:
-    """Coverage of a probe subset, with the notes and remarks of the whole dataset."""
-    notes, remarks = (*whole.notes, *probed.notes), (*whole.remarks, *probed.remarks)
-    return replace(probed, notes=notes, remarks=remarks)
 
 
 def mirrored(source: Source) -> Source:

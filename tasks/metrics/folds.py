@@ -22,12 +22,7 @@ def stratified_folds(labels: Integers, groups: Integers, folds: int = FOLDS, see
         groups: Group of each item, [n], from 0; an item without a group has one of its own.
         folds: Number of folds, at least 2.
         seed: Seed of the order of groups of equal size.
-
-    Raises:
-        ValueError: Shapes do not match, or there are fewer than two folds.
     """
-    if labels.ndim != 1 or groups.shape != labels.shape or folds < 2:
-        raise ValueError(f"expected two folds of labels and groups [n], found {labels.shape}, {groups.shape}")
     sizes, share = np.bincount(groups), 1.0 / np.maximum(np.bincount(labels), 1)
     order = np.random.default_rng(seed).permutation(len(sizes))
     order = order[np.argsort(-sizes[order], kind="stable")]

@@ -324,12 +324,8 @@ def vote_share(
 def top_k_correct(ranked: Integers, labels: Integers, k: int) -> NDArray[np.bool_]:
     """Whether each query's label is among its first k ranked classes: [queries].
 
-    Raises ValueError where shapes do not fit, k < 1, or a label is negative.
+    Raises ValueError for a negative label, which would be that of a place without a class.
     """
-    if ranked.ndim != 2 or labels.shape != (len(ranked),):
-        raise ValueError(f"expected ranked [m r] and labels [m], found {ranked.shape} and {labels.shape}")
-    if k < 1:
-        raise ValueError(f"expected k of at least 1, found {k}")
     if labels.size and labels.min() < 0:
         raise ValueError("labels must not be negative")
     correct: NDArray[np.bool_] = (ranked[:, :k] == labels[:, None]).any(axis=1)

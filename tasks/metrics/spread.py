@@ -51,12 +51,10 @@ def whitening(vectors: Sequence[Vectors], shrinkage: float) -> Spread:
     replaced by ``(1 - s) C + s (trace C / dim) 1``, so that directions of little variance are not amplified:
     no variance is divided by less than the share s, above 0 and at most 1, of the mean variance. With s = 1,
     vectors are only centred and scaled by one factor. Vectors that are all equal become 0. Rows that contain
-    NaN are left out; raises ValueError if none is left, or for a shrinkage outside its range.
+    NaN are left out; raises ValueError if none is left.
 
     Source: Ledoit and Wolf, J. Multivariate Analysis 2004 (the target of the shrinkage).
     """
-    if not 0 < shrinkage <= 1:
-        raise ValueError(f"expected a shrinkage above 0 and at most 1, found {shrinkage}")
     mean, products = covariance(vectors)
     values, directions = np.linalg.eigh(products)
     usual = float(values.mean())

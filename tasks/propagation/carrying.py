@@ -45,11 +45,6 @@ class Neighbourhood:
     circle: bool  # whether the window is a disc of that radius instead of a square
     temperature: float  # divisor of the cosine in the weight of a source, exp(cosine / temperature); positive
 
-    def __post_init__(self) -> None:
-        if self.n_last_frames < 0 or self.topk < 1 or self.radius < 0 or not self.temperature > 0:
-            values = f"{self.n_last_frames}, {self.topk}, {self.radius}, {self.temperature}"
-            raise ValueError(f"n_last_frames, topk, radius or temperature is out of range: {values}")
-
 
 class Recent:
     """Grids of the first and the latest frames, at most ``frames`` in all: [height width frames channels]."""

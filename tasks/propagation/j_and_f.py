@@ -156,10 +156,10 @@ def tolerance(size: tuple[int, ...]) -> int:
 def score_video(predictions: Sequence[Labels], truths: Sequence[Labels]) -> VideoScores:
     """J and F of objects 1..largest id of the first true frame, in all frames but the first and the last.
 
-    Label maps are [height width], with 0 for background and, in true maps, also 255. Ids that appear only in
-    later frames are ignored. Frames are read one at a time, so sequences may load them lazily; predictions of
-    the first and the last frame are not read. Raises ValueError if frames are missing, a mask has another
-    size or type, there is no object, or a predicted id exceeds the number of objects.
+    Label maps are uint8 [height width] of one size, with 0 for background and, in true maps, also 255. Ids
+    that are not those of objects are ignored. Frames are read one at a time, so sequences may load them
+    lazily; predictions of the first and the last frame are not read. Raises ValueError if frames are missing,
+    a mask has another size, or there is no object.
     """
     if len(predictions) != len(truths) or len(truths) < 3:
         counts = f"{len(predictions)} and {len(truths)}"
@@ -172,7 +172,9 @@ def score_video(predictions: Sequence[Labels], truths: Sequence[Labels]) -> Vide
     j, f = np.empty((objects, len(scored))), np.empty((objects, len(scored)))
     for column, frame in enumerate(scored):
         prediction, truth = predictions[frame], _without_void(truths[frame])
-        _check_frame(prediction, truth, first.shape, objects, frame)
+        if not prediction.shape == truth.shape == first.shape:
+            shapes = f"a prediction of {prediction.shape} and a true mask of {truth.shape}"
+            raise ValueError(f"frame {frame}: expected masks of {first.shape}, found {shapes}")
         j[:, column], f[:, column] = score_frame(prediction, truth, objects)
     return VideoScores(j, f)
 
@@ -189,20 +191,8 @@ def statistics(values: Floats) -> Statistics:
     return Statistics(float(values.mean()), float((values > 0.5).mean()), float(decay))
 
 
-def _check_frame(prediction: Labels, truth: Labels, size: tuple[int, ...], objects: int, frame: int) -> None:
-    if not prediction.shape == truth.shape == size:
-        shapes = f"a prediction of {prediction.shape} and a true mask of {truth.shape}"
-        raise ValueError(f"frame {frame}: expected masks of {size}, found {shapes}")
-    if prediction.dtype != np.uint8:
-        raise ValueError(f"frame {frame}: expected a prediction of uint8, found {prediction.dtype}")
-    if (highest := int(prediction.max(initial=0))) > objects:
-        raise ValueError(f"frame {frame}: the video has {objects} objects, but id {highest} was predicted")
-
-
 def _without_void(truth: Labels) -> Labels:
     """A true label map with void as background."""
-    if truth.ndim != 2 or truth.dtype != np.uint8:
-        raise ValueError(f"expected true masks [height width] of uint8, found {truth.shape} {truth.dtype}")
     return truth * (truth != VOID) if truth.max(initial=0) == VOID else truth
 
 

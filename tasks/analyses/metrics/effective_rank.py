@@ -70,8 +70,6 @@ def spectrum_decay(values: Floats) -> float:
 
 def other_neighbours(vectors: Vectors, k: int, device: torch.device | None = None) -> Integers:
     """The k < n other images with the highest cosine to each image [n dim]: [n k]; ties by lower index."""
-    if not 1 <= k < len(vectors):
-        raise ValueError(f"expected k of 1 to {len(vectors) - 1}, found {k}")
     neighbours = nearest(vectors, vectors, k + 1, device=device).index
     # among equal vectors an image may be missing from its own neighbours: then the last one is dropped
     own = neighbours == np.arange(len(vectors))[:, None]

@@ -25,6 +25,8 @@ from layerboard.zoo.view.photos import decoding, open_file
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, case-insensitive
 
 TURNED = (5, 6, 7, 8)  # EXIF orientations that swap width and height
+OTHER_VERSION = "the annotations belong to another version of the image"  # what to do about another size
+RESAVE = "save the mask at the size of the image"  # the same, for masks
 LONGEST_NAME = 255  # bytes of a file or folder name, the limit of file systems
 _packs: dict[str, Pack] = {}  # open packs by name, in this process
 _opening = threading.Lock()
@@ -213,16 +215,7 @@ def image_size(path: Path, *, turned: bool = False) -> tuple[int, int]:
         return (image.height, image.width) if swapped else image.size
 
 
-def require_one_size(size: tuple[int, int], image: Path, mask: Path) -> None:
-    """Raise InputError unless a mask has the (width, height) of its image."""
-    other = image_size(mask)
-    both = f"{size[0]} x {size[1]} in {image} and {other[0]} x {other[1]} in {mask}"
-    remedy = "save the mask at the size of the image"
-    require(other == size, "an image and its mask of one size", both, remedy)
-
-
-def require_size(path: Path, size: tuple[int, int], where: str) -> None:
-    """Raise InputError unless an image has the (width, height) that is stated in ``where``."""
-    actual, sized = image_size(path), f"image {path} to be {size[0]} x {size[1]} pixels as {where} says"
-    remedy = "the annotations belong to another version of the image"
+def require_size(path: Path, size: tuple[int, int], like: str, remedy: str) -> None:
+    """Raise InputError unless an image has a (width, height), which ``like`` has or states, for people."""
+    actual, sized = image_size(path), f"{path} to be {size[0]} x {size[1]} pixels as {like}"
     require(actual == size, sized, f"{actual[0]} x {actual[1]}", remedy)

@@ -15,6 +15,7 @@ from sys import intern
 from typing import Literal, NamedTuple
 
 from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_no
+from layerboard.tasks.datasets.reading.coverage import Coverage
 from layerboard.tasks.datasets.reading.door import NOTHING, labels_text
 from layerboard.tasks.datasets.reading.files import read_bytes
 from layerboard.tasks.datasets.reading.names import normal
@@ -252,8 +253,8 @@ def match_rows(
     tree: ImageTree,
     said: Callable[[LabelledFile], str] = attrgetter("label"),
     noun: tuple[str, str] = ("class", "classes"),
-) -> tuple[list[LabelledFile], list[str], list[str]]:
-    """The images named by rows (with or without extension), remarks, and notes; raises InputError.
+) -> tuple[list[LabelledFile], Coverage]:
+    """The images named by rows (with or without extension), and how rows were read; raises InputError.
 
     ``said`` returns the value of a row, and ``noun`` is its name (singular, plural). Rows without a value are
     left out. Several rows of one image must agree in value, split and group.
@@ -278,7 +279,6 @@ def match_rows(
     if not rows:
         raise _no_rows(name, tree, missing, noun[0])
     columns = " and ".join(dict.fromkeys(table.columns for table in tables))
-    again = [f"{counted(twice, 'rows')} repeating another row"] if twice else []
     unnamed = sorted({*tree.images} - {*rows} - nameless)
     left_out = (
         (counted(len(missing), "rows"), "without an image", missing),
@@ -287,8 +287,9 @@ def match_rows(
     )
     notes = [f"{number} {why} left out ({some(names, 2)})" for number, why, names in left_out if names]
     files = [row._replace(path=path) for path, (row, _) in sorted(rows.items())]
-    said_of = [remark for table in tables for remark in table.remarks]
-    return files, [f"{noun[1]} from {name} ({columns})", *said_of, *again], notes
+    remarks = [f"{noun[1]} from {name} ({columns})", *(each for table in tables for each in table.remarks)]
+    remarks += [f"{counted(twice, 'rows')} repeating another row"] if twice else []
+    return files, Coverage(notes=tuple(notes), remarks=tuple(remarks))
 
 
 def _no_rows(name: str, tree: ImageTree, missing: Sequence[str], noun: str) -> InputError:

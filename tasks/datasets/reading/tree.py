@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from layerboard.tasks.datasets.reading.coverage import Coverage
 from layerboard.tasks.datasets.reading.files import entries_of, readable
 from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.view.photos import ADDED, endings, heif_broken
@@ -47,6 +48,11 @@ class ImageTree:
         named = ((path, _FIRST.sub(r"\1", _LAST.sub("", _stem(path)))) for path in self.images)
         twins = ((path, first.get(stem, path)) for path, stem in named)
         return tuple((path, other) for path, other in twins if path != other)
+
+    @property
+    def coverage(self) -> Coverage:
+        """Remarks on ignored files and folders, and notes on images that are left out or may be masks."""
+        return Coverage(notes=self.notes, remarks=self.remarks)
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -8,12 +8,12 @@ import json
 import re
 import tarfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from glob import glob
 from io import BytesIO
 from os.path import commonprefix
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from layerboard.tasks.datasets.integrity import explaining, require, require_no
 from layerboard.tasks.datasets.reading.door import label_text, labels_text
@@ -119,16 +119,6 @@ def tars_below(folder: Path) -> list[Path]:
     return [] if tree.images else tars
 
 
-class TarShard(NamedTuple):
-    """A shard, and what it has beside folders and hidden files."""
-
-    path: Path
-    split: str  # said by its name or folder; "" for none
-    names: frozenset[str]  # of files with an ending, which alone belong to samples
-    images: Mapping[str, str]  # of the samples that have one
-    size: int  # bytes of all files
-
-
 def read_shards(paths: Sequence[Path], name: str, place: Path) -> Path:
     """The folder ``name`` below ``place`` with the files of shards, which are read once.
 
@@ -142,9 +132,9 @@ def read_shards(paths: Sequence[Path], name: str, place: Path) -> Path:
     stamps = [("webdataset", str(path.resolve()), *stamp(path)) for path in paths]
 
     def write(root: Path) -> None:
-        shards = [_shard(path, split) for path, split in zip(paths, _splits(paths), strict=True)]
-        require_free_bytes(sum(shard.size for shard in shards), place, f"{name}{TAR} unpacks to")
-        _write(shards, root)
+        splits, sizes = _splits(paths), [_sizes(path) for path in paths]
+        require_free_bytes(sum(sum(each.values()) for each in sizes), place, f"{name}{TAR} unpacks to")
+        _write(paths, splits, sizes, root)
 
     return written_once(place, stamps, name, write)
 
@@ -160,38 +150,30 @@ def _splits(paths: Sequence[Path]) -> list[str]:
     return splits
 
 
-def _shard(path: Path, split: str) -> TarShard:
-    """A shard, from the headers of its files; raises InputError for one that is not safe to write."""
-    names, images, whole = set[str](), dict[str, str](), 0
-    for name, member, _ in _files(path):
+def _sizes(path: Path) -> dict[str, int]:
+    """Bytes of each file of a shard, by name; raises InputError for one that is not safe to write."""
+    sizes, whole = dict[str, int](), 0
+    for parts, member, _ in _files(path):
         whole += member.size
-        require_likely_size(path, len(names) + 1, whole)
-        if (parts := _SAMPLE.fullmatch(name)) is None:
-            continue
-        key, field = parts.groups()
-        require_new(path, name, names)
-        is_short = not (_kind(field) and member.size > MOST_FACTS) and not name.lower().endswith(COMPRESSED)
-        require(is_short, f"images and short texts in {path}", f"{name} of {member.size:,} bytes")
-        names.add(name)
-        first = images.setdefault(key, name) if name.lower().endswith(endings()) else name
-        require(first == name, f"one image a sample in {path}", f"{first} and {name}", ONE_IMAGE)
-    require_images(path, images, names)
-    return TarShard(path, split, frozenset(names), images, whole)
+        require_likely_size(path, len(sizes) + 1, whole)
+        require_new(path, parts[0], sizes)
+        sizes[parts[0]] = member.size
+    return sizes
 
 
-def _files(path: Path) -> Iterator[tuple[str, tarfile.TarInfo, tarfile.TarFile]]:
-    """Name and header of each file in a .tar that is not hidden, in order, and the .tar.
+def _files(path: Path) -> Iterator[tuple[re.Match[str], tarfile.TarInfo, tarfile.TarFile]]:
+    """The parts (`_SAMPLE`) of the name of each file in a .tar, in order, its header, and the .tar.
 
-    Raises InputError for links and unsafe names, and ``tarfile.ReadError`` where ``tarfile`` would end
-    without an error.
+    Hidden files and those without an ending, which belong to no sample, are left out. Raises InputError for
+    links and unsafe names, and ``tarfile.ReadError`` where ``tarfile`` would end without an error.
     """
     with path.open("rb") as file, tarfile.open(fileobj=file, mode="r:") as archive:
         count = 0
         for member in archive:
             count += 1
             name = member_name(path, str(PurePosixPath(member.name)), member.isreg() or member.isdir())
-            if name and not member.isdir():
-                yield name, member, archive
+            if not member.isdir() and (parts := _SAMPLE.fullmatch(name)):
+                yield parts, member, archive
         file.seek(archive.offset)
         if file.read(BLOCK) != bytes(BLOCK):  # a header that tarfile cannot read
             raise tarfile.ReadError(f"{path.name} is damaged or cut off after {count:,} files")
@@ -199,17 +181,19 @@ def _files(path: Path) -> Iterator[tuple[str, tarfile.TarInfo, tarfile.TarFile]]
             raise tarfile.ReadError(f"another archive follows in {path.name}")
 
 
-def _write(shards: Sequence[TarShard], root: Path) -> None:
+def _write(
+    paths: Sequence[Path], splits: Sequence[str], sizes: Sequence[Mapping[str, int]], root: Path
+) -> None:
     """Write the files of shards, and the table of what they say of images."""
-    counts = Counter((shard.split, name) for shard in shards for name in shard.names)
+    stems = Counter(path.stem for path in paths)
+    counts = Counter((split, name) for split, names in zip(splits, sizes, strict=True) for name in names)
     twice = next((name for (_, name), count in counts.items() if count > 1), "")
-    stems = Counter(shard.path.stem for shard in shards)
     labelled, table = False, root / METADATA[1]
     root.mkdir()
     with table.open("x", encoding="utf-8") as file:
-        for number, shard in enumerate(shards):
-            stem = shard.path.stem if stems[shard.path.stem] == 1 else f"{number}-{shard.path.stem}"
-            for row in _rows(shard, root, PurePosixPath(shard.split, stem if twice else "")):
+        for number, (path, split) in enumerate(zip(paths, splits, strict=True)):
+            stem = path.stem if stems[path.stem] == 1 else f"{number}-{path.stem}"
+            for row in _unpack(path, sizes[number], root, PurePosixPath(split, stem if twice else "")):
                 labelled |= LABEL_COLUMNS[0] in row
                 file.write(json.dumps(row) + "\n")
     if not table.stat().st_size:
@@ -219,25 +203,32 @@ def _write(shards: Sequence[TarShard], root: Path) -> None:
     require(labelled or not twice, "each file once", f"{twice} in several shards", remedy)
 
 
-def _rows(shard: TarShard, root: Path, folder: PurePosixPath) -> Iterator[dict[str, object]]:
-    """Write the files of a shard into a folder below a root, and yield the row of each image that has one."""
-    facts = defaultdict[str, dict[str, tarfile.TarInfo]](dict)
-    for name, member, archive in _files(shard.path):
-        if (parts := _SAMPLE.fullmatch(name)) is None:
-            continue
-        if parts[1] in shard.images and _kind(parts[2]):
-            facts[parts[1]][parts[2]] = member
-            continue
-        write_member(root / folder / name, _content(archive, member))
-    with tarfile.open(shard.path, "r:") as archive:
-        for key, fields in facts.items():
-            said = {field: _content(archive, fields[field]).read() for field in sorted(fields)}
-            row = _row(said, key, shard.path)
-            yield {**row, FILE_COLUMNS[0]: str(folder / shard.images[key])}
+def _unpack(
+    path: Path, names: Collection[str], root: Path, folder: PurePosixPath
+) -> Iterator[dict[str, object]]:
+    """Write the files of a shard, of these names, into a folder below a root, and yield rows of its images.
 
-
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    return archive.extractfile(member) or BytesIO()
+    A row has what further files of the sample say of its image. Raises InputError for a sample of two images.
+    """
+    images, said = dict[str, str](), defaultdict[str, dict[str, bytes]](dict)
+    for parts, member, archive in _files(path):
+        name, (key, field) = parts[0], parts.groups()
+        kind, content = _kind(field), archive.extractfile(member) or BytesIO()
+        is_short = not (kind and member.size > MOST_FACTS) and not name.lower().endswith(COMPRESSED)
+        require(is_short, f"images and short texts in {path}", f"{name} of {member.size:,} bytes")
+        first = images.setdefault(key, name) if name.lower().endswith(endings()) else name
+        require(first == name, f"one image a sample in {path}", f"{first} and {name}", ONE_IMAGE)
+        if kind:
+            said[key][field] = content.read()
+        else:
+            write_member(root / folder / name, content)
+    require_images(path, images, names)
+    for key, fields in said.items():
+        if key in images:
+            yield {**_row(fields, key, path), FILE_COLUMNS[0]: str(folder / images[key])}
+        else:
+            for field, text in fields.items():
+                write_member(root / folder / f"{key}.{field}", BytesIO(text))
 
 
 def _kind(field: str) -> Literal["class", "object", "text", ""]:
@@ -253,7 +244,7 @@ def _kind(field: str) -> Literal["class", "object", "text", ""]:
 def _row(facts: Mapping[str, bytes], key: str, path: Path) -> dict[str, object]:
     """What the fields beside an image say: its class, and the entries of its JSON; raises InputError."""
     said: dict[str, dict[str, Any]] = {"class": {}, "object": {}, "text": {}}
-    for field, content in facts.items():
+    for field, content in sorted(facts.items()):
         kind, where = _kind(field), f"{key}.{field} in {path}"
         with explaining(f"cannot read {where}", ValueError):
             text = content.decode("utf-8-sig")

@@ -88,10 +88,3 @@ def test_few_shots_and_the_paper_hold_nothing_out() -> None:
     assert fit_few_shot(blobs(shots=10), config_of(PAPER, "fewshot")).penalty == 1024.0
     assert config_of(PAPER, "fewshot") == replace(RULE, penalties=())
     assert RULE.penalties == tuple(2.0**power for power in range(-6, 21, 2))
-
-
-def test_refuses_what_does_not_fit() -> None:
-    with pytest.raises(ValueError, match="expected train"):
-        RidgeProbe.fit(torch.ones(3, 2), torch.zeros(2, dtype=torch.int64), 2)
-    with pytest.raises(ValueError, match="expected train"):
-        RidgeProbe.fit(torch.ones(0, 2), torch.zeros(0, dtype=torch.int64), 2)

@@ -165,7 +165,7 @@ class TestVtab(DatasetCase):
     lacks = (
         ("test.txt", BROKEN, r"expected a list of images at .*test\.txt"),
         ("images/test/000001.jpg", PARTIAL, "2 of 3 val images"),
-        ("images", BROKEN, "expected a readable folder at .*images/train800val200"),
+        ("images", BROKEN, "images that .*train800val200.txt lists below .*, found none"),
     )
     spoiled = (
         *(
@@ -249,16 +249,16 @@ class TestDavis(DatasetCase):
         (
             "JPEGImages/480p/sequence-1/00003.jpg",
             BROKEN,
-            "a frame for every mask .* none for 00003; fetch the",
+            "a frame for every mask, of sequence .* none at .*00003.jpg; fetch the",
         ),
-        (target[0], BROKEN, "a mask for every frame of .*sequence-0.* found none for 00002"),
+        (target[0], BROKEN, "a mask for every frame, .*sequence-0, found none at .*00002.png"),
         ("Annotations/480p/sequence-0", BROKEN, "a folder of masks at .*sequence-0"),
     )
     spoiled = (
         ("ImageSets/2017/val.txt", content("a\na\n"), "expected one sequence a line in .*, each once"),
         ("ImageSets/2017/val.txt", content("a\nb\n"), "folders of the sequences a, b in .* found none"),
         ("JPEGImages/480p/sequence-0", emptied, r"expected frames \(\*\.jpg\) in"),
-        (target[0], masked(1, (48, 30)), r"48 x 32 as its first frame, found 48 x 30 in .*0/00002\.png"),
+        (target[0], masked(1, (48, 30)), r"0/00002\.png to be 48 x 32 pixels as the first frame .* 48 x 30"),
         (
             "Annotations/480p/sequence-0/00000.png",
             masked(255, (48, 32)),
@@ -356,7 +356,7 @@ class TestVoc(DatasetCase):
         (LIST, content("2007_000000\n2007_000000"), "each once"),
         (LIST, content("../2007_000000"), "below the dataset's folder"),
         (LIST, content("2008_000001"), "no image in both splits of voc-2012-val, found 2008_000001"),
-        (target[0], masked(0, (4, 3)), "one size, found 48 x 40 in .* and 4 x 3 in"),
+        (target[0], masked(0, (4, 3)), "to be 48 x 40 pixels as its image .* found 4 x 3"),
         (pixels, content("no image"), "cannot read the header of image"),
     )
 
@@ -370,7 +370,7 @@ class TestVocWithMoreMasks(TestVoc):
         (reordered[0], MISSING, r"list of training images of voc-2012-aug-val at .*trainaug\.txt"),
         ("SegmentationClassAug", MISSING, "expected the masks of voc-2012-aug-val at"),
     )
-    spoiled = ((target[0], masked(0, (4, 3)), "found 48 x 40 in .* and 4 x 3 in"),)
+    spoiled = ((target[0], masked(0, (4, 3)), "to be 48 x 40 pixels as its image .* found 4 x 3"),)
 
     def write(self, root: Path, row: DatasetEntry[Any]) -> None:
         for mask in (fakes.write_fake_voc(root, augmented=True) / "SegmentationClass").glob("2007*"):
@@ -400,7 +400,7 @@ class TestAde(DatasetCase):
     )
     spoiled = (
         ("", in_both_splits, "both splits of ade20k-val, found ADE_train_00000001"),
-        (target[0], masked(0, (4, 3)), "and 4 x 3 in"),
+        (target[0], masked(0, (4, 3)), "as its image .* found 4 x 3"),
     )
 
 
@@ -530,7 +530,7 @@ class TestMvtec(OwnDatasetCase):
     spoiled = (
         ("", emptied, "expected folders NAME/train/good and NAME/test in .*, found neither"),
         ("nut/train/good", emptied, "expected good images to learn from of nut in"),
-        (target[0], masked(255, (9, 9)), "found 48 x 40 in .* and 9 x 9 in .*; save the"),
+        (target[0], masked(255, (9, 9)), "to be 48 x 40 pixels as its image .* found 9 x 9; save the"),
         (target[0], content("no image"), "cannot read the header of image"),
     )
 

@@ -63,6 +63,3 @@ def test_what_is_unknown_stays_unknown_and_what_is_all_equal_becomes_nothing() -
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="at least one vector without NaN"):
         zscore([np.full((3, 2), np.nan, np.float32)])
-    for shrinkage in (0.0, 1.5, -1.0):
-        with pytest.raises(ValueError, match="shrinkage above 0 and at most 1"):
-            whitening([VECTORS], shrinkage)

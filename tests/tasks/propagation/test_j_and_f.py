@@ -149,10 +149,7 @@ def test_refuses_wrong_input():
         ([first] * 2, [first] * 3, "as many predictions"),
         ([first] * 2, [first] * 2, "at least 3"),
         ([mask] * 3, [mask] * 3, "at least one object"),
-        ([first, first * 2, first], [first] * 3, "1 objects, but id 2"),
         ([first, first[:3], first], [first] * 3, "expected masks of"),
-        ([first, first.astype(np.int64), first], [first] * 3, "uint8"),
-        ([first] * 3, [first.astype(np.int64)] * 3, "uint8"),
     ]:
         with pytest.raises(ValueError, match=word):
             score_video(predictions, truths)

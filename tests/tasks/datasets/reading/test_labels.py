@@ -6,6 +6,7 @@ import pytest
 
 from layerboard.tasks.datasets.classes import EVERY, Classification
 from layerboard.tasks.datasets.folder import NO_CLASSES, read_folder
+from layerboard.tasks.datasets.reading.coverage import Coverage
 from layerboard.tasks.datasets.reading.labels import (
     FILE_COLUMNS,
     LABEL_COLUMNS,
@@ -211,9 +212,8 @@ def test_a_row_keeps_all_of_its_cells_and_its_group(folder: Path) -> None:
     path = table(folder.parent / "l.csv", text)
     read = read_label_table(path)
     assert (read.columns, read.header) == ("file, label, group", ("file", "age", "label", "group"))
-    files, remarks, notes = match_rows([read], read_tree(folder))
-    assert remarks == ["classes from l.csv (file, label, group)"]
-    assert notes == []
+    files, coverage = match_rows([read], read_tree(folder))
+    assert coverage == Coverage(remarks=("classes from l.csv (file, label, group)",))
     assert files[5].cells == ("5", "25", "dog", "p1")
     assert files[5].group == "p1"
 
