@@ -112,7 +112,7 @@ class Worker(ABC, Generic[Job, Result]):
     slot: WorkerSlot
 
     def ready(self) -> bool:
-        """Whether it can take a job; waits for a moment."""
+        """Whether the worker can take a job; waits for a moment."""
         return True
 
     @abstractmethod

@@ -46,7 +46,7 @@ class KeptViews:
         self._views: dict[tuple[Sample, View], Rendered] = {}
 
     def render(self, sample: Sample, view: View) -> Rendered:
-        """The same as `render_sample`, from memory if the image was rendered before and kept."""
+        """The image as `render_sample` gives it, from memory if it was rendered before and kept."""
         if (kept := self._views.get((sample, view))) is not None:
             return kept
         rendered = render_sample(sample, view)

@@ -32,7 +32,7 @@ def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block
 
 
 def taps_of(spec: BackboneSpec, taps: tuple[Tap, ...]) -> tuple[Tap, ...]:
-    """Those of some taps that a backbone has, in their order; of the random floor, its draws alone."""
+    """The taps among some that a backbone has, in their order; of the random floor, its draws alone."""
     if spec.is_floor:
         return ("block",)
     return tuple(tap for tap in taps if tap not in READ_TAPS or tap in spec.read)

@@ -49,7 +49,7 @@ class Choice:
 
     @property
     def places(self) -> list[tuple[int, str]]:
-        """Its layers with their poolings, each pair once, in order."""
+        """The chosen layers with their poolings, each pair once, in order."""
         return sorted({(each.layer, each.pooling) for each in self.candidates.values()})
 
     @property
@@ -65,11 +65,11 @@ class Choice:
 
     @property
     def costs(self) -> dict[str, float]:
-        """Its `COSTS`: milliseconds of a pass of an image at each view size, and weights; NaN if unknown."""
+        """The choice's `COSTS`: milliseconds of passes of an image, one a view size, and weights; or NaN."""
         return {"ms": sum(each.ms for each in self.timed), "parameters": self.deepest.parameters}
 
     def beats(self, other: "Choice") -> bool:
-        """Whether it scores at least as much in every column."""
+        """Whether the choice scores at least as much as another one in every column."""
         pairs = ((each, other.candidates[column]) for column, each in self.candidates.items())
         return all(own.value >= their.value for own, their in pairs)
 

@@ -88,7 +88,7 @@ class Board:
 
     @cached_property
     def groups(self) -> tuple[RecordGroup, ...]:
-        """Its records by task, dataset, protocol and data."""
+        """The board's records by task, dataset, protocol and data."""
         return groups_of(self.records)
 
     @cached_property

@@ -80,12 +80,12 @@ class Column(RecordGroup):
 
     @cached_property
     def scored(self) -> pd.DataFrame:
-        """Its scores by its metric, in every pooling."""
+        """All scores by the column's metric, in every pooling."""
         return self.rows[self.rows["metric"] == self.metric]
 
     @cached_property
     def family(self) -> pd.DataFrame:
-        """Its scored blocks in all poolings, which compete with each other; no random floor."""
+        """The scored blocks in all poolings, which compete with each other; no random floor."""
         return candidates(self.scored[~is_floor(self.scored)])
 
     @cached_property
@@ -119,7 +119,7 @@ class Column(RecordGroup):
         return self.rows[self.rows["pooling"] == self._shown]
 
     def in_pooling(self, pooling: str | None = None) -> pd.DataFrame:
-        """Its rows, all metrics, as shown; or for another pooling, those of backbones not shown in it."""
+        """Rows by all metrics, as shown; or for another pooling, those of backbones not shown in it."""
         if pooling is None:
             return self._in_shown
         return self.rows[(self.rows["pooling"] == pooling) & (self._shown != pooling)]

@@ -35,7 +35,7 @@ class BoardBackbone:
 
     @property
     def label(self) -> str:
-        """Its name in tables, with the input size if that is part of it."""
+        """The backbone's name in tables, with the input size if that is part of it."""
         if self.floor:
             entry, title = entry_name(self.name), "random floor" if self.family == RANDOM else "raw pixels"
             size = self.name.removeprefix(entry)

@@ -211,7 +211,7 @@ def _gain(best: Published, last: Published) -> float:
 
 
 def _measured_boards(records: pd.DataFrame | None) -> Iterator[tuple[object, ...]]:
-    """The same of records: the best block of each backbone against its last, in any pooling."""
+    """Best blocks in records against the last ones, of each backbone, in any pooling."""
     if records is None or records.empty:
         return
     blocks = candidates(records[records["primary"].astype(bool)])

@@ -50,12 +50,12 @@ class Evidence:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """Its records of single backbones that have a number: all metrics, layers, taps and heads."""
+        """Records of single backbones that have a number: all metrics, layers, taps and heads."""
         return self._numbers[self._numbers["other"] == ""]
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """Its records that compare two whole backbones."""
+        """Records that compare two whole backbones."""
         return self._numbers[self._numbers["other"] != ""]
 
     @cached_property

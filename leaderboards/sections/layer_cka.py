@@ -68,7 +68,7 @@ class LayerCka(NamedTuple):
 
     @property
     def turned(self) -> "LayerCka":
-        """The same with rows and columns exchanged."""
+        """The matrix with rows and columns exchanged."""
         ends = self.second, self.first, self.columns, self.rows
         return LayerCka(self.table, *ends, self.values.T, self.errors.T)
 

@@ -180,7 +180,7 @@ E = TypeVar("E", bound="DatasetEntry[Any]")
 
 
 def with_samples(data: Any, new: Mapping[Sample, Sample]) -> Any:  # noqa: ANN401  # any field of data
-    """The same data with other images in place of some."""
+    """The data with other images in place of some."""
     if isinstance(data, Sample):
         return new.get(data, data)
     if isinstance(data, tuple):

@@ -64,7 +64,7 @@ class Instance(NamedTuple):
 
     @property
     def asks(self) -> bool:
-        """Whether it is a query."""
+        """Whether the image is a query."""
         return self.thing != "" and self.part != "database"
 
 

@@ -39,7 +39,7 @@ class EvaluationProtocol:
         return f"the protocol {self.name} is for {', '.join(self.tasks or ('all tasks',))}"
 
     def config_for(self, configs: Mapping[str, Config]) -> Config:
-        """Its config among those of a task; that of ``standard`` if it has none of its own."""
+        """The protocol's config among those of a task; that of ``standard`` if it has none of its own."""
         return configs[self.name] if self.name in configs else configs["standard"]
 
 

@@ -126,7 +126,7 @@ class Task(ABC):
 
     @classmethod
     def with_shots(cls, config: Any, shots: tuple[int, ...]) -> Any:  # noqa: ANN401
-        """Its config with other numbers of shots, for a task that takes shots."""
+        """The task's config with other numbers of shots, for a task that takes shots."""
         raise NotImplementedError
 
     @cached_property
@@ -198,12 +198,12 @@ class Task(ABC):
 
     @property
     def measured(self) -> tuple[Measurable, ...]:
-        """Its measurables, in the order in which their passes must run: the memory first."""
+        """The task's measurables, in the order in which their passes must run: the memory first."""
         return ()
 
     @property
     def memory(self) -> Measurable | None:
-        """Its memory, which is measured first, on its own source and the same layers; None for none."""
+        """A memory that is measured first, on its own source and the same layers; None for none."""
         return None
 
     @property
@@ -259,7 +259,7 @@ class Task(ABC):
         return replace(self, sets=names), self.sets_refusal
 
     def has_any(self, layers: Sequence[Layer], spec: BackboneSpec) -> bool:
-        """Whether it scores anything if these layers of a backbone are requested: of sets, any is there."""
+        """Whether the task scores anything of these layers of a backbone: of sets, any is there."""
         return not self.sets or any(is_possible(name, spec.depth, layers) for name in self.sets)
 
     @property
@@ -284,11 +284,11 @@ class Task(ABC):
         raise NotImplementedError
 
     def concerns(self, spec: BackboneSpec) -> bool:
-        """Whether it runs on a backbone; analyses, transforms and sets leave floors out."""
+        """Whether the task runs on a backbone; analyses, transforms and sets leave floors out."""
         return not ((self.entry.analysis or self.transform or self.sets) and spec.is_floor)
 
     def results(self, backbone: Any) -> Findings:  # noqa: ANN401 - what it needs of one
-        """Its findings for one backbone (from `tasks.stored`, as it `needs` it); empty for a comparison."""
+        """The task's findings for one backbone (of `tasks.stored`, as it `needs` it); empty for a comparison."""
         raise NotImplementedError
 
 
@@ -474,7 +474,7 @@ class AnalysisTask(FedTask):
         """Findings for one backbone, from its measurements (`tasks.stored.LayerMeasurements`)."""
 
     def results(self, backbone: StoredBackbone) -> Findings:
-        """Its findings, with reasons for the layers that could not be measured."""
+        """The analysis's findings, with reasons for the layers that could not be measured."""
         outcomes = self._unmeasured(backbone)
         arrays: Mapping[str, NDArray[np.generic]] = {}
         if backbone.measured:

@@ -126,10 +126,10 @@ def keep_highest(similarity: Tensor, index: Tensor, values: Tensor, start: int) 
     """
     k, (count, width) = similarity.shape[1], values.shape
     whole = width // GROUP * GROUP if start or width >= FEW_GROUPS * k * GROUP else 0
-    columns = torch.arange(whole, width, device=values.device).expand(count, -1)
-    every, columns = [similarity, values[:, whole:]], [index, columns + start]
+    rest = torch.arange(start + whole, start + width, device=values.device).expand(count, -1)
+    every, columns = [similarity, values[:, whole:]], [index, rest]
     if whole:
-        groups = values[:, :whole].unflatten(1, (-1, GROUP))
+        groups = values[:, :whole].view(count, whole // GROUP, GROUP)
         highest = groups.amax(2)
         least = similarity[:, -1:]
         if highest.shape[1] >= k:

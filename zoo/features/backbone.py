@@ -78,7 +78,7 @@ class Backbone(ABC):
 
     @abstractmethod
     def fields_refusal(self) -> str:
-        """Why it cannot compute receptive fields, in a sentence; "" if it can."""
+        """Why the backbone cannot compute receptive fields, in a sentence; "" if it can."""
 
     @abstractmethod
     def weights(self) -> Weights:
@@ -89,7 +89,7 @@ class Backbone(ABC):
         """Show existing layers, in order."""
 
     def _refused(self, layer: Layer) -> str:
-        """Why it cannot show a layer that its spec has; "" if it can."""
+        """Why the backbone cannot show a layer that its spec has; "" if it can."""
         return ""
 
     def _fields(

@@ -188,7 +188,7 @@ class AttentionCall:
     enable_gqa: bool = False
 
     def probabilities(self) -> Tensor:
-        """Its attention probabilities before any dropout, [batch heads queries keys].
+        """The call's attention probabilities before any dropout, [batch heads queries keys].
 
         A call without an axis of heads has one head.
         """
@@ -221,7 +221,7 @@ def _watch_fused(block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
 
 
 def shows_probabilities(module: nn.Module) -> bool:
-    """Whether it is torch's attention, or one such as timm's, that can return its probabilities."""
+    """Whether a module is torch's attention, or one such as timm's, that can return its probabilities."""
     return isinstance(module, nn.MultiheadAttention) or (
         hasattr(module, "fused_attn") and isinstance(getattr(module, "attn_drop", None), nn.Module)
     )

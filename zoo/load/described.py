@@ -5,13 +5,13 @@ from layerboard.zoo.spec import BackboneSpec
 
 
 def titled(spec: BackboneSpec) -> str:
-    """Its name, with its path if that is another one on this machine."""
+    """A backbone's name, with its path if that is another one on this machine."""
     is_path = spec.path and spec.repository != spec.name
     return f"{spec.name} ({spec.repository.removeprefix(spec.origin.mark)})" if is_path else spec.name
 
 
 def shape_in_words(spec: BackboneSpec) -> str:
-    """Its blocks, heads, tokens, cells and norm."""
+    """A backbone's blocks, heads, tokens, cells and norm in words."""
     widths, strides = (
         "/".join(map(str, dict.fromkeys(getattr(stage, name) for stage in spec.stages)))
         for name in ("width", "stride")

@@ -48,7 +48,7 @@ class _Processor:
 
     @property
     def says(self) -> bool:
-        """Whether it says how images are normalised."""
+        """Whether the processor says how images are normalised."""
         return self.do_normalize is False or None not in (self.image_mean, self.image_std)
 
     @property

@@ -155,7 +155,7 @@ class RotaryAttention(nn.Module):
         )
 
     def forward(self, tokens: Tensor, position_embeddings: Rotary) -> tuple[Tensor, Tensor | None]:
-        """Its contribution to the stream, and its probabilities if the configuration is eager."""
+        """What the attention adds to the stream, and its probabilities if the configuration is eager."""
         query, key, value = (
             project(tokens).unflatten(-1, (self.config.num_attention_heads, -1)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)

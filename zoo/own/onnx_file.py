@@ -86,7 +86,7 @@ class OnnxSession:
         self.names = [each.name for each in self._session.get_outputs() if "float" in each.type]
 
     def __call__(self, pixels: Tensor) -> list[Tensor]:
-        """Its outputs by `names`, float32, for images, uint8 [batch 3 height width]."""
+        """The network's outputs by `names`, float32, for images, uint8 [batch 3 height width]."""
         images = pixels.cpu()
         if not self.takes_bytes:
             mean, std = (torch.tensor(each)[:, None, None] for each in (self.mean, self.std))

@@ -100,7 +100,7 @@ class Layer:
 
     @property
     def record_tap(self) -> str:
-        """Its tap in records, as `of_record` reads it."""
+        """The layer's tap in records, as `of_record` reads it."""
         return str(self) if self.fused else self.tap
 
     @property
@@ -275,12 +275,12 @@ class BackboneSpec:
 
     @property
     def entry(self) -> str:
-        """Its name without suffixes: all sizes and formats of a backbone share one entry and file."""
+        """The backbone's name without suffixes: all sizes and formats of one share an entry and a file."""
         return entry_name(self.name)
 
     @property
     def path(self) -> str:
-        """Its whole path if it is a directory or a file of this machine that says what it is; else ""."""
+        """The whole path of a directory or a file of this machine that says what it is; else ""."""
         mark = self.origin.mark
         is_path = self.origin.has_path and (mark or is_local(self.repository))
         return os.path.abspath(self.repository.removeprefix(mark)) if is_path else ""
@@ -292,12 +292,12 @@ class BackboneSpec:
 
     @property
     def mixed(self) -> bool:
-        """Whether it runs in mixed precision: weights in float32, products shorter, by torch's autocast."""
+        """Whether the backbone runs in mixed precision: weights in float32, products shorter, by autocast."""
         return self.dtype.startswith("amp-")
 
     @property
     def is_floor(self) -> bool:
-        """Whether it is an untrained baseline: random draws, or the raw pixels."""
+        """Whether the backbone is an untrained baseline: random draws, or the raw pixels."""
         return self.family in FLOORS
 
     @property

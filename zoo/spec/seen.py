@@ -35,13 +35,13 @@ class Training:
     texts: bool = False  # whether images came with texts
 
     def mark(self, dataset: str) -> str:
-        """What it has seen of an official dataset, by its name in records, in a few words."""
+        """What a training has seen of an official dataset, by its name in records, in a few words."""
         kinds = next((", ".join(seen.kinds) for seen in self.seen if seen.dataset == dataset), "")
         mark = kinds or (NO if self.listed else UNKNOWN)
         return f"{mark}, {TEXTS}" if self.texts and mark != NO else mark
 
     def summary(self) -> str:
-        """All that it has seen of the official datasets, as part of a sentence."""
+        """All that a training has seen of the official datasets, as part of a sentence."""
         by_kind: dict[str, list[str]] = {}
         for seen in self.seen:
             by_kind.setdefault(", ".join(seen.kinds), []).append(seen.dataset)

@@ -51,7 +51,7 @@ def crop_to_box(image: Image.Image, box: Box | None) -> Image.Image:
 def resized_part(
     image: Image.Image, size: tuple[int, int], part: Part, resampling: Image.Resampling
 ) -> Tensor:
-    """The same as ``image.resize(size, resampling).crop(part)``, bit for bit, with less work.
+    """A part of a resized image: ``image.resize(size, resampling).crop(part)``, bit for bit, with less work.
 
     Columns are resized only for the rows that matter, and rows only for the columns of the part. Pillow takes
     the box of a part in float32, whose rounding would change the weights, and a grey level here and there; so

@@ -36,7 +36,7 @@ class Reading:
 
     @property
     def is_map(self) -> bool:
-        """Whether it is a feature map without tokens."""
+        """Whether the activation is a feature map without tokens."""
         return not self.layout.startswith("tokens")
 
     def __str__(self) -> str:
