@@ -23,9 +23,9 @@ from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_in_words, normalisation_of, shape_in_words, titled
 from layerboard.zoo.load.mistaken import refuse_pages
-from layerboard.zoo.own.module.checks import require_own_features
 from layerboard.zoo.own.module.network import CPU
 from layerboard.zoo.own.module.objects import ObjectLoader
+from layerboard.zoo.own.module.probe import require_own_features
 from layerboard.zoo.reading import decoded, require_regular
 from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage, VectorPooling
 from layerboard.zoo.spec.origin import ONNX
@@ -195,13 +195,7 @@ class OnnxNetwork:
                 f"{path} gives one number for each image or cell, such as a mask, which is no vector; "
                 "onnx.utils.extract_model keeps outputs that you want."
             )
-
-        def show(pixels: Tensor) -> dict[str, Tensor]:
-            outputs = self.session(pixels)
-            numbers = sorted(number for each in self._numbers.values() for number in each)
-            return {f"output {names[number]}": outputs[number] for number in numbers}
-
-        require_own_features(f"{path}", show, self._side)
+        require_own_features(self, f"{path}, of {some(self.used)}")
         self.revision = files_digest((path, *external_files(path)))
         self.fingerprint = f"onnx-{self.revision.removeprefix('sha256:')}"
 

@@ -229,7 +229,7 @@ ACROSS = f"{MAPS.replace('maps', 'x')}\naxis = Constant <value_ints = [0]> ()\nm
         ),
         (
             f"{ACROSS}\nmaps = Softmax <axis = 0> (x)",
-            r"net\.onnx: the features of an image change by .* at output maps with",
+            r"net\.onnx, of maps: the features of an image change by .* at layer 1 with",
         ),
     ],
 )

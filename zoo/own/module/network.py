@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ from layerboard.zoo.own.module.options import (
     with_images,
 )
 from layerboard.zoo.own.module.parts import find_attention, find_parts
-from layerboard.zoo.own.module.probe import probe, tensor_bytes
+from layerboard.zoo.own.module.probe import probe, require_own_features, tensor_bytes
 from layerboard.zoo.own.module.reading import LAYOUT_WORDS, Structure, structure_of
 from layerboard.zoo.own.module.settings import Settings, settings_of
 from layerboard.zoo.spec import BackboneSpec, Stage
@@ -94,14 +93,19 @@ class NetworkCopy:
         return replace(identity, fingerprint=combined.hexdigest()[:20])
 
     def _digest(self) -> str:
-        """``sha256:`` and 16 digits, which change whenever features would.
+        """``sha256:`` and 16 digits, which change whenever features would; InputError if chance is in these.
 
         They are of weights, settings and code, and of what the network computes. What a forward pass changes,
         such as an activation that is kept, is no setting. If one cannot be described, no other network has
         these digits, and a line says so.
         """
         states: list[Settings] = []
-        computed = self._computed(self.spec, lambda net: states.append(settings_of(net)))
+
+        def measure(backbone: HookedBackbone) -> bytes:
+            require_own_features(backbone)
+            return probe(backbone, lambda: states.append(settings_of(backbone.body)))
+
+        computed = self._computed(self.spec, measure)
         before, after = states[-2:]
         settings = {path: setting for path, setting in after.items() if before.get(path) == setting}
         combined = hashlib.sha256(computed)
@@ -119,13 +123,13 @@ class NetworkCopy:
             )
         return f"sha256:{combined.hexdigest()[:16]}"
 
-    def _computed(self, spec: BackboneSpec, see: Callable[[nn.Module], None] = lambda net: None) -> bytes:
-        """What `probe` tells of a copy, on the CPU if it runs there; ``see`` is called after each batch."""
+    def _computed(self, spec: BackboneSpec, measure: Callable[[HookedBackbone], bytes] = probe) -> bytes:
+        """What is measured of a copy, on the CPU if it runs there."""
         own = next((weight.device for weight in self._net.parameters()), CPU)
         for device in (CPU, own):
             backbone = HookedBackbone(spec, self.network(), BackboneIdentity("", ""), device)
             try:
-                return probe(backbone, partial(see, backbone.body))
+                return measure(backbone)
             except (RuntimeError, NotImplementedError):  # of a device that it does not run on, or a format
                 if device == own:
                     raise

@@ -19,10 +19,10 @@ from layerboard.zoo.features.weights import without_weights
 from layerboard.zoo.load.backbone import OriginLoader
 from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_in_words, shape_in_words
-from layerboard.zoo.own.module.checks import faults, require_own_features
+from layerboard.zoo.own.module.checks import faults
 from layerboard.zoo.own.module.network import CPU, ModuleLoader, NetworkCopy, given_network
 from layerboard.zoo.own.module.options import ModuleOptions
-from layerboard.zoo.own.module.probe import probe
+from layerboard.zoo.own.module.probe import probe, require_own_features
 from layerboard.zoo.references import current_directory, find_object
 from layerboard.zoo.spec import BackboneSpec, Layer, Layers
 from layerboard.zoo.spec.origin import FUNCTION, OBJECT
@@ -146,34 +146,16 @@ def _checked(reference: str, backbone: Any) -> features.Visitable:  # noqa: ANN4
     if not wrong and checked.spec.taps:
         wrong = f"names taps, and an object shows the outputs of its blocks alone; {_BY_MODULE}"
     ensure(not wrong, f"{reference}: its spec {checked.spec.name!r} {wrong}.")
-    _require_own_features(reference, checked)
+    identity = features.BackboneIdentity(checked.revision, checked.fingerprint)
+    own = OwnBackbone(replace(checked.spec, repository=reference), identity, checked)
+    try:
+        require_own_features(own, f"the backbone of {reference}")
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {shortened(str(error))}"
+        raise InputError(f"{reference}: visit failed on one image, or on two: {reason}.") from error
     return checked
-
-
-def _require_own_features(reference: str, backbone: features.Visitable) -> None:
-    """Raise InputError unless features of an image depend on nothing but the image."""
-    identity = features.BackboneIdentity(backbone.revision, backbone.fingerprint)
-    own = OwnBackbone(replace(backbone.spec, repository=reference), identity, backbone)
-
-    def show(pixels: Tensor) -> dict[str, Tensor]:
-        shown: dict[str, Tensor] = {}
-
-        def keep(content: features.Shown) -> None:
-            assert isinstance(content, features.LayerFeatures)
-            tokens = content.grid.flatten(1, 2)
-            parts = tokens if content.cls is None else torch.cat([content.cls[:, None], tokens], dim=1)
-            shown[f"layer {content.layer}"] = parts.clone()
-
-        try:
-            own.visit(pixels, keep)
-        except (InputError, MemoryError):
-            raise
-        except Exception as error:
-            reason = f"{type(error).__name__}: {shortened(str(error))}"
-            raise InputError(f"{reference}: visit failed on {len(pixels)} images: {reason}.") from error
-        return shown
-
-    require_own_features(f"the backbone of {reference}", show, backbone.spec.input_size)
 
 
 class OwnBackbone(Backbone):

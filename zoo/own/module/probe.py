@@ -1,4 +1,4 @@
-"""What a backbone computes on fixed images, bit by bit, which tells networks apart whatever they hold."""
+"""What a backbone computes on fixed images: its bits, and whether features of an image are its own."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -7,11 +7,59 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from layerboard.zoo.features import LayerFeatures, Shown
-from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures, Shown, Visitable
+
+# Tolerances, as a share of the length of an image's features at a layer. Batches of one size run the same
+# operations on each image; those of another size may run others, whose rounding grows from layer to layer.
+SAME_SIZE = 1e-5
+OTHER_SIZE = 0.05
 
 
-def probe(backbone: Backbone, between: Callable[[], object] = lambda: None) -> bytes:
+def require_own_features(backbone: Visitable, name: str = "") -> None:
+    """Raise InputError unless features of an image depend on nothing but the image.
+
+    It is shown beside a dark image, beside a bright one, and alone. ``name`` stands for the backbone in the
+    sentence.
+    """
+    side = backbone.spec.input_size
+    draw = torch.Generator().manual_seed(0)
+    image = torch.randint(0, 256, (3, side, side), dtype=torch.uint8, generator=draw)
+    dark = image // 50  # not of one colour, which some networks divide by its deviation
+    batches = [image, dark], [image, 255 - dark], [image]
+    beside_dark, beside_bright, alone = (_first_features(backbone, torch.stack(batch)) for batch in batches)
+    for layer, features in beside_dark.items():
+        for other, tolerance in ((beside_bright[layer], SAME_SIZE), (alone[layer], OTHER_SIZE)):
+            share = _difference(features, other)
+            if share > max(tolerance, torch.finfo(features.dtype).eps):
+                raise InputError(
+                    f"{name or backbone.spec.name}: the features of an image change by {share:.2g} of their "
+                    f"length at layer {layer} with the images beside it, such as by BatchNorm on statistics "
+                    "of the batch, or by chance, such as by dropout; give the network in evaluation mode, or "
+                    "a file quantised with fixed ranges or for batches of one image"
+                )
+
+
+def _first_features(backbone: Visitable, pixels: Tensor) -> dict[str, Tensor]:
+    """All numbers of each layer of the first of some images, by the name of the layer."""
+    numbers: dict[str, Tensor] = {}
+
+    def keep(shown: Shown) -> None:
+        assert isinstance(shown, LayerFeatures)
+        parts = (part[0].flatten() for part in (shown.cls, shown.grid, shown.prefix) if part is not None)
+        numbers[str(shown.layer)] = torch.cat([*parts])
+
+    backbone.visit(pixels, keep)
+    return numbers
+
+
+def _difference(one: Tensor, other: Tensor) -> float:
+    """Length of the difference of two activations, as a share of the first; infinite numbers are 0."""
+    first, second = (each.detach().double().nan_to_num(0, 0, 0) for each in (one, other))
+    return float((first - second).norm() / first.norm().clamp_min(1e-30))
+
+
+def probe(backbone: Visitable, between: Callable[[], object] = lambda: None) -> bytes:
     """Digest of all layers of two batches, of which the second has another size if the backbone takes one.
 
     They are computed in its number format, by one thread and with one seed, so that they repeat. ``between``

@@ -11,7 +11,6 @@ from layerboard.zoo.entries.architecture import Layout
 from layerboard.zoo.errors import InputError, ensure, in_brackets
 from layerboard.zoo.features.layers import with_batch_first
 from layerboard.zoo.own.module.blocks import path_of
-from layerboard.zoo.own.module.checks import require_own_features
 from layerboard.zoo.own.module.forward import streams_of
 from layerboard.zoo.own.module.options import ModuleOptions, OwnNetwork
 
@@ -77,7 +76,7 @@ class Structure:
 
 
 def structure_of(subject: OwnNetwork, options: ModuleOptions) -> Structure:
-    """Read the shapes of a forward pass of noise, and check that features of an image are its own.
+    """Read the shapes of a forward pass of noise.
 
     Raises InputError if an activation is no square grid, if options say otherwise, or if blocks do not run in
     order.
@@ -99,7 +98,6 @@ def structure_of(subject: OwnNetwork, options: ModuleOptions) -> Structure:
             f"{subject.name} has grids of sizes that do not divide each other, so no view fits all"
         )
     norm = _final_norm(subject, streams[-1], norm, options)
-    _require_own_features(subject, every, norm)
     return Structure(subject, tuple(every), norm, _other_sizes(subject, every, stride))
 
 
@@ -184,22 +182,6 @@ def _final_norm(subject: OwnNetwork, stream: Tensor, found: str, options: Module
             f"final_norm {path} makes {list(shape)} of {list(stream.shape)}; a norm keeps the shape"
         )
     return path
-
-
-def _require_own_features(subject: OwnNetwork, every: Sequence[Reading], norm: str) -> None:
-    """Raise InputError unless features of an image depend on nothing but the image."""
-
-    def show(pixels: Tensor) -> dict[str, Tensor]:
-        streams, _ = streams_of(subject, pixels / 255)
-        shown = {f"layer {layer}": stream for layer, stream in enumerate(streams)}
-        layouts = [reading.layout for reading in every]
-        if norm:
-            shown["layer final"] = subject.net.get_submodule(norm)(streams[-1])
-            layouts.append(layouts[-1])
-        pairs = zip(shown.items(), layouts, strict=True)
-        return {layer: with_batch_first(stream, layout) for (layer, stream), layout in pairs}
-
-    require_own_features(subject.name, show, subject.size)
 
 
 def _other_sizes(subject: OwnNetwork, every: Sequence[Reading], stride: int) -> str:
