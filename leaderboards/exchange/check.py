@@ -158,10 +158,10 @@ def moved_numbers(
     """The number of baseline numbers of some backbones, and a text table of those that moved.
 
     The furthest are first. Both tables have the columns `MEASURED`, as text. A number moved if it differs by
-    more than the tolerance, is missing, or is over another number of items. Only numbers of the same images and
-    ground truth are compared, and numbers that the baseline lacks are ignored. ``backbones`` are names and
-    patterns, all if empty; for comparisons either side counts. Raises InputError for one that matches nothing
-    in the baseline.
+    more than the tolerance, is missing, or is over another number of items. Only numbers of the same images
+    and ground truth are compared, and numbers that the baseline lacks are ignored. ``backbones`` are names
+    and patterns, all if empty; for comparisons either side counts. Raises InputError for one that matches
+    nothing in the baseline.
     """
     wanted = fitting({*baseline["backbone"], *baseline["other"]} - {""}, backbones)
     rows, today = text_rows(baseline), text_rows(now)
