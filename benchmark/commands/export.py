@@ -20,6 +20,7 @@ from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, Words, of_form
 from layerboard.benchmark.forms.request import Cache, ResultsOptions, cache_option
+from layerboard.leaderboards.blocks.display import NOT_WORSE, ON_A_PART
 from layerboard.leaderboards.records.files import safe_name
 from layerboard.zoo.errors import InputError, ensure, printable
 from layerboard.zoo.spec import VectorPooling
@@ -35,8 +36,8 @@ HALVES = (
     "Layers are chosen on half of the test data and scored on the rest ({meaning}); "
     "in brackets, the difference from the score of the best layer."
 )
-MAYBE = r"$^{\approx}$: not shown to be worse than the best of its column (95\,\%)."
-PARTIAL = r"\dag: on a part of the dataset."
+MAYBE = rf"$^{{\approx}}$: {NOT_WORSE} than the best of its column (95\,\%)."
+PARTIAL = rf"\dag: {ON_A_PART}."
 PAIRED = (
     "Paired comparison of two backbones, each at its highest layer (layer/depth), in points. Intervals and p "
     "are of the difference of their true best layers, whichever these are."
@@ -166,7 +167,7 @@ def export_command(request: ExportRequest) -> None:
     """Export tables, results for model cards, or a network as ONNX.
 
     - `latex`: booktabs tables of the best layer of each backbone, with intervals, the best in bold and those
-      not shown to be worse marked; the same with held-out choices of the layer; CKA between last blocks;
+      that may be the best marked; the same with held-out choices of the layer; CKA between last blocks;
       costs. With `--backbones A B C` also paired comparisons of A with B and C.
     - `csv`: the numbers of every layer, as on the leaderboard, with checksums in SHA256SUMS.
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card

@@ -105,7 +105,7 @@ def best(request: ShowRequest) -> Result:
     """``frame`` has one row per task and dataset, as ``leaderboards.answer.answer.answer_frame`` makes it.
 
     After ``suite`` come scores in percent with 95 % intervals, the maximum ``loss`` against the true best,
-    the held-out score, and what is not shown to be worse (``rivals``, ``layers``). What variants, poolings,
+    the held-out score, and what may be the best (``rivals``, ``layers``). What variants, poolings,
     sets and checkpoints change, and failures, are ``parts``, whose frames have all rows.
 
     Example:

@@ -14,6 +14,7 @@ from layerboard.zoo.errors import InputError
 Json = str | float | None | Sequence["Json"] | Mapping[str, "Json"]  # a value of a JSON file; never NaN
 JsonMap = Mapping[str, Json]  # members of the JSON of a report
 Table = Sequence[Sequence[str]]  # rows of cells, the head first
+SCHEMA = 1  # version of the keys of `ScoreReport.as_json`
 Scale = Literal["percent", "fraction", "own"]  # own: what a task outside of the package defines
 
 
@@ -33,9 +34,13 @@ class ScoreReport:
     tables: tuple[Table, ...]  # for people
 
     def as_json(self) -> dict[str, Json]:
-        """The report as one JSON object; ``reason`` is present only if a number is null."""
+        """The report as one JSON object; ``reason`` is present only if a number is null.
+
+        ``schema`` is the version of its keys: it rises if one goes or gets another meaning.
+        """
         names = [each.name for each in fields(self) if each.name != "tables"]
-        return {name: getattr(self, name) for name in names if name != "reason" or self.reason}
+        values = {name: getattr(self, name) for name in names if name != "reason" or self.reason}
+        return {"schema": SCHEMA, **values}
 
     def with_parts(self, corner: str, name: str, parts: Mapping[str, Mapping[str, float]]) -> "ScoreReport":
         """The report with another table and detail: the scores of each part, such as a class."""

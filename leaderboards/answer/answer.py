@@ -29,11 +29,11 @@ class Answer:
 
     column: Column
     best: Candidate  # with the highest score; of equal ones the first of `candidates_of`
-    rivals: tuple[str, ...]  # other backbones that are not shown to be worse than the best
+    rivals: tuple[str, ...]  # other backbones that may be the best
     untested: tuple[str, ...]  # backbones that could not be compared with the best
-    layers: tuple[int, ...]  # further blocks of the same vectors that are not shown to be worse
+    layers: tuple[int, ...]  # further blocks of the same vectors that may be the best
     elsewhere: Mapping[str, tuple[int, ...]]  # its blocks in other poolings that are not, by pooling
-    baselines: tuple[str, ...]  # labels of baselines that are not shown to be worse: the test cannot rank
+    baselines: tuple[str, ...]  # labels of baselines that may be as good: the test cannot rank
     device: str  # whose times are told; "" without any
     candidates: tuple[Candidate, ...]  # to choose from, the highest first: all, or those that limits leave
     units: str = ""  # what was sampled, counted: ``6 videos``; "" if that is unknown

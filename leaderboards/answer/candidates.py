@@ -36,7 +36,7 @@ class Candidate:
     ci_high: float
     difference: float  # its score minus the highest one of the column, in points
     loss: float  # the true best of the column is at most so many points above it, with 95 %
-    maybe: bool  # whether it may be the best itself: it is not shown to be worse
+    maybe: bool  # whether it may be the best itself
     n: int  # number of items
     unit: str  # what the items are
     view_size: str  # at which the task shows an image; "" if unknown

@@ -10,6 +10,8 @@ from layerboard.leaderboards.answer.answer import Answer
 from layerboard.leaderboards.answer.candidates import Candidate
 from layerboard.leaderboards.blocks.display import (
     HELD_OUT,
+    NOT_WORSE,
+    ON_A_PART,
     bytes_text,
     count_text,
     fixed,
@@ -21,7 +23,6 @@ from layerboard.leaderboards.blocks.display import (
 )
 from layerboard.zoo.errors import some
 
-NOT_WORSE = "not shown to be worse"
 MOST_NAMED = 3  # backbones named in a clause; of more than that, only the number is given
 
 
@@ -103,7 +104,7 @@ def reason(answer: Answer, candidate: Candidate) -> str:
 
 
 def cannot_rank(answer: Answer) -> str:
-    """Baselines that are not shown to be worse, as a sentence without its full stop; "" for none."""
+    """Baselines that may be as good, as a sentence without its full stop; "" for none."""
     if not answer.baselines:
         return ""
     *names, last = answer.baselines
@@ -180,7 +181,7 @@ def details(answer: Answer) -> list[str]:
 
 def _partial(answers: Sequence[Answer]) -> Iterator[str]:
     if any(answer.column.partial for answer in answers):
-        yield "†: on a part of the dataset."
+        yield f"†: {ON_A_PART}."
 
 
 def _loss(answers: Sequence[Answer]) -> Iterator[str]:

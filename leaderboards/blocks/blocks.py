@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 WIDTH = 105  # characters of a line of plain text
-MAYBE = "≈"  # mark of a score that is not shown to be worse than the best one
+MAYBE = "≈"  # mark of a score that may be the best (`NOT_WORSE`)
 
 Numbers2D = NDArray[np.floating[Any]]
 Rgb = NDArray[np.uint8]
@@ -29,7 +29,7 @@ Mark = Literal["best", "maybe", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table, which may be the best of its row or column, or not shown to be worse."""
+    """A cell of a table, which is the best of its row or column, may be the best, or is neither."""
 
     text: str
     mark: Mark = "none"

@@ -32,6 +32,9 @@ PARTS = ("", ".inside", ".cka", ".cost", ".held-out")  # endings of the names of
 MAX_LOSS = 2.0  # points that a recommended layer is shown to lose at most, unless another limit is asked for
 OTHER_PAGES = ("literature",)  # names of pages that may be beside those of suites
 
+NOT_WORSE = "not shown to be worse"  # of what may be the best: the test did not show it to be below it
+ON_A_PART = "on a part of the dataset"  # of scores that are marked by †
+
 # what a held-out score is, and what it is not
 HELD_OUT = """\
 held-out choice of the layer; it does not correct the choice of backbone, pooling, set or transform"""

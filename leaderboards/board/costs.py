@@ -5,15 +5,12 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from layerboard.leaderboards.blocks.blocks import Code, Text
 from layerboard.tasks.framework.registry import DISTURBED
 from layerboard.tasks.framework.transforms import BYTES
 from layerboard.zoo.errors import InputError
 
 UP_TO = ("ms", "parameters", "gflops", "dim")  # costs of a layer that a choice considers
-DISTURBANCE = (
-    "Other work on the machine disturbed the times of {names} on {device}, which may be too long: `{again}` "
-    "measures them again, best while nothing else runs."
-)
 VECTOR = ["backbone", "layer", "pooling", "transform"]  # identity of a vector; no transform means float32
 Vector = tuple[str, int, str, str]
 # ``timed_at``: the view size at which ``ms`` and ``gflops`` of an image are; "" for the network's own input
@@ -109,13 +106,16 @@ def _disturbed(costs: pd.DataFrame, device: str | None) -> set[tuple[str, str]]:
     return {*zip(rows["backbone"], _view_sizes(rows), strict=True)}
 
 
-def disturbances(costs: pd.DataFrame, device: str | None) -> list[dict[str, str]]:
-    """Arguments of `DISTURBANCE` for backbones whose times on a device other work disturbed, if any."""
+def disturbed_texts(costs: pd.DataFrame, device: str | None) -> list[Text]:
+    """One sentence on the backbones whose times on a device other work disturbed; none without such."""
     names = sorted({name for name, _ in _disturbed(costs, device)})
-    again = f"layerboard run --tasks cost --again --backbones {shlex.join(names)}"
-    return [{"names": ", ".join(names), "device": str(device), "again": again}] if names else []
+    again = Code(f"layerboard run --tasks cost --again --backbones {shlex.join(names)}")
+    start = f"Other work on the machine disturbed the times of {', '.join(names)} on {device}, which may be "
+    end = " measures them again, best while nothing else runs."
+    return [Text((f"{start}too long: ", again, end))] if names else []
 
 
 def disturbed_notes(costs: pd.DataFrame, device: str | None) -> list[str]:
-    """`DISTURBANCE` as sentences."""
-    return [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
+    """The sentence of `disturbed_texts` for a terminal."""
+    pieces = (text.pieces for text in disturbed_texts(costs, device))
+    return ["".join(each if isinstance(each, str) else f"`{each.text}`" for each in text) for text in pieces]

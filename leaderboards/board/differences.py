@@ -34,9 +34,8 @@ class Bounds:
     """How far the candidates of one column may be below the best of them, all at once, with 95 %.
 
     ``rows`` are the candidates: layers in all poolings. ``loss`` is by how many points the true best is above
-    the candidate, at most; NaN if it could not be compared. ``maybe`` says whether it may be the best itself:
-    it is not shown to be worse. ``units`` counts what was sampled: ``6 videos``; "" without items of
-    the best.
+    the candidate, at most; NaN if it could not be compared. ``maybe`` says whether it may be the best itself.
+    ``units`` counts what was sampled: ``6 videos``; "" without items of the best.
     """
 
     rows: pd.DataFrame

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import ranges_text
+from layerboard.leaderboards.blocks.display import NOT_WORSE, ranges_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import RANDOM, best_rows, floor_draws, is_floor, latest
 from layerboard.leaderboards.published.literature import Published
@@ -29,11 +29,11 @@ COLUMNS = (
 )
 """Columns of `reproduce`: those of `Published`; the percent that was measured, its 95 % interval and its
 block, from 1; where a protocol's source leaves settings open, the ends of what was measured by all of them,
-and the interval is that around both; of a best block the blocks that are not shown to be worse, and what the
+and the interval is that around both; of a best block the blocks that may be the best, and what the
 published one is of these (`Index`); measured minus published; the reason why there is no value, interval or
 judgement."""
 
-Index = Literal["the same", "not shown to be worse", "worse", ""]  # a published best block; "": not known
+Index = str  # of a published best block: "the same", `NOT_WORSE`, "worse", or "" if that is not known
 
 _ROUNDING = 1e-9
 _RUN = ["backbone", "task", "dataset", "protocol", "pooling"]
@@ -214,7 +214,7 @@ def _better(number: Published, last: pd.DataFrame, final: pd.DataFrame) -> _Find
 
 
 def _index(number: Published, rows: pd.DataFrame, best: int) -> dict[str, object]:
-    """The blocks that are not shown to be worse than the best, and what the published best is of them.
+    """The blocks that may be the best, and what the published best is of them.
 
     Empty if blocks were not compared, as in other metrics than a task's main one, and if another pooling
     scores higher.
@@ -226,7 +226,7 @@ def _index(number: Published, rows: pd.DataFrame, best: int) -> dict[str, object
     if number.layer in (None, best):
         index = "" if number.layer is None else "the same"
     elif number.layer in maybe:
-        index = "not shown to be worse"
+        index = NOT_WORSE
     return {"maybe_layers": ranges_text(maybe), "index": index}
 
 

@@ -72,7 +72,7 @@ class Record:
     ci_high: float = float("nan")
     chosen: float = float("nan")  # share of 100 random halves of the data on which this block is the best
     held_out: float = float("nan")  # mean score on the other halves, over the splits that chose it
-    maybe_best: bool = False  # whether it is not shown to be worse than the best block of its backbone (95 %)
+    maybe_best: bool = False  # whether it may be the best block of its backbone (95 %)
     n: int  # number of units behind the value
     unit: str
     reason: str = ""  # why there is no value

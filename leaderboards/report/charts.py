@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from layerboard.leaderboards.blocks.display import NOT_WORSE
 from layerboard.leaderboards.charts.style import SCHEMA, Spec, config
 from layerboard.leaderboards.report.content import FIRST, MAYBE, OTHERS, UNTESTED
 
@@ -61,7 +62,7 @@ _WHERE = _calculate(
     "where",
     "datum.layer + ' of ' + datum.depth + (isValid(datum.pooling) ? ', ' + datum.pooling : '')"
     " + (datum.place == 'best' ? ', its best layer' :"
-    " datum.place == 'maybe' ? ', not shown to be worse than its best layer' : '')",
+    f" datum.place == 'maybe' ? ', {NOT_WORSE} than its best layer' : '')",
 )
 _SCORE = _tip("value", "{metric}", ".1f")
 _SCORE_TIPS = [

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.answer.answer import Answer, answers_of
-from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text, said
-from layerboard.leaderboards.blocks.display import narrow, pooling_rank, score_text
+from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text
+from layerboard.leaderboards.blocks.display import NOT_WORSE, narrow, pooling_rank, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, find_measured_device, layer_costs
+from layerboard.leaderboards.board.costs import disturbed_texts, find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Bounds
 from layerboard.leaderboards.board.frames import (
     INTERVAL,
@@ -47,7 +47,7 @@ MATRICES = (
 CELLS = 400_000  # maximum numbers of CKA on the page
 
 # groups of backbones in a column; with 95 % the best on average is in one of the first two
-FIRST, MAYBE, WORSE, UNTESTED = "best score", "not shown to be worse", "worse", "not compared"
+FIRST, MAYBE, WORSE, UNTESTED = "best score", NOT_WORSE, "worse", "not compared"
 OTHERS = "published"  # in place of a place and of a group: a number of others
 
 # costs for the horizontal axis, in order of preference, and their names
@@ -202,7 +202,7 @@ class Report:
     @cached_property
     def disturbed(self) -> list[Text]:
         """A warning if other work disturbed times on that device."""
-        return [said(DISTURBANCE, **each) for each in disturbances(self.board.costs.records, self.device)]
+        return disturbed_texts(self.board.costs.records, self.device)
 
     @cached_property
     def measured_costs(self) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import pandas as pd
 
+from layerboard.leaderboards.blocks.display import NOT_WORSE
 from layerboard.leaderboards.charts.style import Spec
 from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.content import CELLS, FIRST, MAYBE, OTHERS, UNTESTED, WORSE
@@ -106,9 +107,9 @@ VIEWS = (
     ),
     ReportView(
         "ranking",
-        "The best and who is not shown to be worse",
-        "The best layer of each backbone, with its 95 % interval. Filled: the best, and those not shown to "
-        "be worse; hollow: worse; dashed interval: not compared. Dashed line: random features. "
+        f"The best and who is {NOT_WORSE}",
+        "The best layer of each backbone, with its 95 % interval. Filled: the best, and those that may be "
+        "it; hollow: worse; dashed interval: not compared. Dashed line: random features. "
         "Diamonds: published numbers.",
         charts.ranking(),
         BEST,

@@ -29,7 +29,7 @@ INTERVAL = """\
 ± is the 95 % margin of error; where the ends of the 95 % interval are unlike, both are given. """
 
 COLUMN_MAYBE = """\
-`≈` marks backbones that are not shown to be worse than the best of their column: the best on average is among
+`≈` marks backbones that are {not_worse} than the best of their column: the best on average is among
 these and the bold one (95 %; each column holds by itself). """
 
 UNTESTED = """\
@@ -84,7 +84,7 @@ def best_blocks(board: Board) -> list[Block]:
     reading = READING.format(
         half=" ± 0.8" if board.has_intervals else "",
         sure=INTERVAL if board.has_intervals else "",
-        maybe=COLUMN_MAYBE if board.compared else "",
+        maybe=COLUMN_MAYBE.format(not_worse=display.NOT_WORSE) if board.compared else "",
     )
     apart = [column for column in board.columns if column.apart]
     parts = [column.rows[column.rows["partial"].astype(bool)] for column in board.columns if column.partial]

@@ -9,7 +9,7 @@ import pandas as pd
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Page, Plot, Table, said, slug
 from layerboard.leaderboards.blocks.display import bytes_text, count_text, fixed, ms_text
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, is_own_size
+from layerboard.leaderboards.board.costs import disturbed_texts, is_own_size
 from layerboard.leaderboards.board.frames import BoardBackbone, backbones_of
 from layerboard.leaderboards.sections.provenance import provenance_blocks
 from layerboard.leaderboards.sections.tables import cell_table
@@ -49,7 +49,7 @@ def _device_blocks(rows: pd.DataFrame, device: str, labels: Mapping[str, str]) -
         return []
     whole = Table(whole_table(rows), caption=f"Each backbone as a whole on {device}")
     blocks: list[Block] = [Heading(2, f"On {device}"), whole, *size_curves(rows, device)]
-    blocks += [said(DISTURBANCE, **disturbed) for disturbed in disturbances(rows, device)]
+    blocks += disturbed_texts(rows, device)
     own = is_own_size(rows)
     parts = [(title, rows[own & (rows["metric"] == metric)]) for metric, title in _TIMES.items()]
     at_sizes = rows[~own & (rows["metric"] == "ms")].groupby("pooling")

@@ -6,6 +6,7 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, Text, said, wrapped
 from layerboard.leaderboards.blocks.display import (
+    NOT_WORSE,
     fixed,
     narrow,
     place_text,
@@ -30,7 +31,7 @@ shown for comparison and is never chosen as the best layer. Cells beyond the las
 `final` of a backbone without a final norm, are empty."""
 
 MAYBE = """\
-`≈` marks blocks that are not shown to be worse than the best block of their backbone in any pooling: its best
+`≈` marks blocks that are {not_worse} than the best block of their backbone in any pooling: its best
 on average is among these and the bold one (95 %; each backbone holds by itself). """
 
 CHOICES_NOTE = """\
@@ -59,7 +60,9 @@ def layer_blocks(board: Board) -> list[Block]:
         return []
     least = f"{fixed(100 * SHOWN_SHARE, 0)} %"
     choices = CHOICES_NOTE.format(least=least) if any(column.held_out for column in board.columns) else ""
-    note = NOTE.format(maybe=MAYBE if board.has_intervals else "", choices=choices)
+    note = NOTE.format(
+        maybe=MAYBE.format(not_worse=NOT_WORSE) if board.has_intervals else "", choices=choices
+    )
     blocks: list[Block] = [Heading(2, "Every layer"), wrapped(note)]
     for column in board.columns:
         blocks += _column_blocks(board, column)

@@ -7,7 +7,7 @@ from operator import attrgetter
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, Table, said
-from layerboard.leaderboards.blocks.display import place_text, ranges_text, score_text
+from layerboard.leaderboards.blocks.display import NOT_WORSE, place_text, ranges_text, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.differences import MISSING, Estimate, best_side
@@ -20,7 +20,7 @@ TITLE = "Over a training"
 
 NOTE = """\
 The checkpoints of a training by their step. Score and layer are those of the leaderboard, the best on these
-items; after the layer stand all blocks that are not shown to be worse (95 %). Differences are of the true
+items; after the layer stand all blocks that may be the best (95 %). Differences are of the true
 best layers of two checkpoints, whichever these are, in points, with paired 95 % intervals over the same
 items. Each interval holds by itself: of twenty, about one excludes the true difference by chance."""
 
@@ -36,7 +36,7 @@ class SeriesPoint:
     step: int
     best: Side
     score: Estimate
-    layers: tuple[int, ...]  # the best block and those that are not shown to be worse, ascending
+    layers: tuple[int, ...]  # the best block and those that may be, ascending
     since_first: Estimate  # its score minus that of the first checkpoint; NaN for the first
     to_last: Estimate  # its score minus that of the last checkpoint; NaN for the last
 
@@ -114,7 +114,7 @@ def _blocks_of(point: SeriesPoint) -> Estimate:
 # name, vertical axis, description, and height of a point with the ends of its interval
 PLOTS: tuple[tuple[str, str, str, Callable[[SeriesPoint], Estimate]], ...] = (
     ("scores", "score, %", "the best layer's score, with its 95 % interval", attrgetter("score")),
-    ("layers", "best block", "the best block, and those not shown to be worse", _blocks_of),
+    ("layers", "best block", f"the best block, and those {NOT_WORSE}", _blocks_of),
 )
 
 

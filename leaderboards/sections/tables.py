@@ -54,7 +54,7 @@ def kind_suffix(task: str, metric: str) -> str:
 
 
 def mark_of(*, best: bool, maybe: bool) -> Mark:
-    """The mark of a score: best, not shown to be worse, or neither."""
+    """The mark of a score: best, may be the best, or neither."""
     return "best" if best else "maybe" if maybe else "none"
 
 
@@ -74,7 +74,7 @@ def cell_table(
 def main_table(board: Board) -> pd.DataFrame:
     """The leaderboard: backbones by columns, cells ``score with interval (layer/depth pooling)``.
 
-    Marked are each column's best and scores not shown to be worse. The random floor's row is last, its cells
+    Marked are each column's best and scores that may be the best. The random floor's row is last, its cells
     are ``mean ± s.d.``, and it is never marked.
     """
 
@@ -230,7 +230,7 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
 
 
 def _best_cells(best: pd.DataFrame, maybe: Collection[str] = ()) -> Cells:
-    """The cell of each best layer; the highest and those not shown to be worse are marked."""
+    """The cell of each best layer; the highest and those that may be the best are marked."""
     top = best["value"].max()
     fields = best[["backbone", "layer", "depth", "pooling", *INTERVAL]].itertuples(index=False, name=None)
     return {

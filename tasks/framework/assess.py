@@ -64,7 +64,7 @@ class Below(NamedTuple):
     """How far one of several scores may be below the best of them."""
 
     loss: float  # the true best is at most so far above its true score, >= 0, in the unit of the scores
-    maybe: bool  # whether it may be the best: it is not shown to be worse
+    maybe: bool  # whether it may be the best
 
 
 def below_best(items: Sequence[Items], metric: str) -> list[Below | None]:

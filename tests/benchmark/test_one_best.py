@@ -33,7 +33,8 @@ def mini(tmp_path_factory: pytest.TempPathFactory) -> Path:
     numbers = read_numbers(tables_folder() / "mini.csv", TIDY)
     rows = numbers[(numbers["other"] == "") & (numbers["best"] != "")]  # of the primary metrics
     rows = rows[rows["backbone"].isin(["mini-dino", "mini-resnet"])]
-    rows = rows.drop(columns=["best", "loss", "other", "other_layer", "other_tap"])
+    rows = rows.drop(columns=["best", "loss", "maybe_best", "held_out", "other", "other_layer", "other_tap"])
+    rows = rows.rename(columns={"maybe_best_of_backbone": "maybe_best", "held_out_of_layer": "held_out"})
     depths = rows["layer"].astype(int).groupby(rows["backbone"]).max()
     without_token = {*rows["backbone"]} - {*rows.loc[rows["pooling"] == "cls", "backbone"]}
     records = [

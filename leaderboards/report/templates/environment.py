@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from layerboard.leaderboards.blocks.blocks import MAYBE
+from layerboard.leaderboards.blocks.display import NOT_WORSE
 from layerboard.leaderboards.report.packing import script_digest
 from layerboard.zoo.errors import printable
 
@@ -24,7 +25,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals["MAYBE"] = MAYBE
+    templates.globals |= {"MAYBE": MAYBE, "NOT_WORSE": NOT_WORSE}
     templates.tests["kind"] = lambda value, name: type(value).__name__ == name
     return templates
 

@@ -20,6 +20,9 @@ def test_few_shots_agree_with_the_reference(scores, archive):
         )
     assert (found["parameters"]["penalties"], found["parameters"]["penalty"]) == ([], 1024)
     assert found["n"] == 200
+    keys = ["command", "schema", "protocol", "parameters", "n", "unit", "scale", "scores", "details", "notes"]
+    assert [*found] == keys
+    assert {"penalties", "penalty", "shots", "seeds", "held_out", "features"} <= {*found["parameters"]}
 
 
 def test_few_shots_by_default(scores, archive):

@@ -1,0 +1,119 @@
+"""Every surface of an output folder tells the same: show, recommend, compare, report, pages and files."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import layerboard
+from layerboard.leaderboards.blocks.csv import read_numbers
+from layerboard.leaderboards.blocks.display import fixed, place_text, score_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.tidy import TIDY
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.writers.build import write_board
+from tests.benchmark.runs import command
+from tests.leaderboards.goldens import uncertain, write_measured
+
+FOLDERS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "several backbones": lambda records: records,
+    "one backbone": lambda records: records[records["backbone"].isin(["mini-clip"])],
+    "two suites": lambda records: records.assign(suite="mini\nother"),
+    "a limited run": lambda records: records.assign(partial=True),
+    "one pooling": lambda records: records[records["pooling"] != "mean"],
+}
+
+
+@pytest.fixture(scope="module", params=FOLDERS.values(), ids=FOLDERS)
+def output(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An output folder with records, items and pages."""
+    folder = tmp_path_factory.mktemp("surfaces")
+    records = request.param(uncertain())
+    write_checked(records, folder / "records" / "all.parquet")
+    write_measured(folder / "items")
+    for suite in sorted({name for names in records["suite"] for name in names.split("\n")}):
+        write_board(Board.of(records, suite, items=folder / "items"), folder / "tables")
+    return folder
+
+
+@pytest.fixture
+def answers(output: Path) -> list[dict[str, Any]]:
+    """What Python says of each column of each suite."""
+    return layerboard.best(output=output).frame.to_dict("records")
+
+
+def plain(text: str) -> str:
+    """HTML, Markdown or LaTeX as words with single spaces and without marks."""
+    text = re.sub(r"<[^>]+>", " ", text).replace(r"$\pm$", "±").replace(r"\%", "%")
+    return " ".join(re.sub(r"[*|≈]|\\textbf\{|\}|\$\^\{\\approx\$", " ", text).split())
+
+
+def cell(answer: dict[str, Any]) -> str:
+    """The best of a column as tables of a page show it."""
+    score = score_text(answer["score"], answer["ci_low"], answer["ci_high"])
+    return f"{score} ({place_text(answer['layer'], answer['depth'], answer['pooling'])})"
+
+
+def test_pages_and_latex_show_the_best(output: Path, answers: list[dict[str, Any]]) -> None:
+    latex = plain("".join(path.read_text() for path in layerboard.export("latex", output=output).paths))
+    for suite in dict.fromkeys(answer["suite"] for answer in answers):
+        page = output / "tables" / f"{suite}.md"
+        (report,) = layerboard.report(output=output, suite=suite).paths
+        for text in (plain(page.read_text()), plain(report.read_text()), latex):
+            for answer in answers:
+                assert answer["suite"] != suite or cell(answer) in text
+
+
+def test_show_prints_what_python_and_json_say(
+    output: Path, answers: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    suites = json.loads(command(capsys, "show", "-o", output, "--json").out)
+    told = [{"suite": each["suite"], **answer} for each in suites for answer in each["answers"]]
+    shown = command(capsys, "show", "-o", output).out
+    for answer, other in zip(answers, told, strict=True):
+        for name in ("suite", "task", "backbone", "layer", "pooling", "score"):
+            assert other[name] == answer[name]
+        for name in ("loss", "held_out"):
+            assert other[name] == answer[name] or (other[name] is None and pd.isna(answer[name]))
+        assert [*other["rivals"]] == [*answer["rivals"]]
+        assert [*other["baselines"]] == [*answer["baselines"]]
+        row = [f"{answer['layer']}/{answer['depth']}", answer["pooling"], cell(answer).partition(" (")[0]]
+        row += [fixed(answer["loss"], 1)] if answer["loss"] >= 0 else []
+        row += [fixed(answer["held_out"], 1)] if answer["held_out"] >= 0 else []
+        assert " ".join(row) in " ".join(shown.split())
+
+
+def test_the_csv_says_the_same_of_the_best(output: Path, answers: list[dict[str, Any]]) -> None:
+    for answer in answers:
+        rows = read_numbers(output / "tables" / f"{answer['suite']}.csv", TIDY)
+        for name in ("task", "dataset", "protocol", "metric", "backbone"):
+            rows = rows[rows[name] == answer[name]]
+        (best,) = rows[rows["best"] == "True"].to_dict("records")
+        assert (best["layer"], best["pooling"]) == (str(answer["layer"]), answer["pooling"])
+        numbers = {"value": "score", "ci_low": "ci_low", "loss": "loss", "held_out": "held_out"}
+        assert [best[name] for name in numbers] == [fixed(answer[name], 4) for name in numbers.values()]
+        may = rows[(rows["maybe_best"] == "True") & (rows["pooling"] == answer["pooling"])]
+        if best["loss"]:
+            assert {*may["layer"].astype(int)} == {answer["layer"], *answer["layers"]}
+
+
+def test_recommend_and_compare_choose_from_the_same(output: Path, answers: list[dict[str, Any]]) -> None:
+    for answer in answers:
+        if answer["suite"] != answers[0]["suite"]:
+            continue
+        advice = layerboard.recommend(answer["task"], output=output, max_loss=0).frame
+        pick = advice.iloc[0]
+        if (pick["backbone"], pick["layer"], pick["pooling"]) == tuple(
+            answer[name] for name in ("backbone", "layer", "pooling")
+        ):
+            assert fixed(pick["score"], 4) == fixed(answer["score"], 4)
+            assert fixed(pick["loss"], 4) == fixed(answer["loss"], 4)
+        for rival in answer["rivals"]:
+            compared = layerboard.compare(answer["backbone"], rival, output=output).frame
+            (row,) = compared[compared["task"] == answer["task"]].head(1).to_dict("records")
+            assert (row["layer"], row["pooling"]) == (answer["layer"], answer["pooling"])
+            assert row["low"] <= 0 or pd.isna(row["low"])  # which may be the best itself
