@@ -149,7 +149,7 @@ def held_out_text(answer: Answer) -> str:
     return f"held out {fixed(answer.held_out, 1)} % ({HELD_OUT})" if answer.held_out >= 0 else ""
 
 
-def too_few(answer: Answer) -> str:
+def too_few_text(answer: Answer) -> str:
     """That the interval of the best is too wide to be printed; "" if it is not."""
     low, high = answer.best.ci_low, answer.best.ci_high
     wide = not isnan(low) and not narrow(low, high)
@@ -168,7 +168,7 @@ def details(answer: Answer) -> list[str]:
         f"features: {pooling_name(answer.best.pooling)}",
         f"{NOT_WORSE}: {names}" if len(answer.rivals) > MOST_NAMED else "",
         untested_text(answer),
-        too_few(answer),
+        too_few_text(answer),
         held_out_text(answer),
         answer.best.thresholds,
         costs_text(answer),
@@ -222,7 +222,7 @@ NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
     "baselines": _by_task(cannot_rank),
     "loss": _loss,
     "held-out score": _by_task(_best_held_out),
-    "too few": _by_task(too_few),
+    "too few": _by_task(too_few_text),
     "ms": _milliseconds,
     "untested": _by_task(untested_text),
     "thresholds": _thresholds,

@@ -114,8 +114,8 @@ def _too_few(column: Column, units: str) -> Text:
     """
     rows = column.family
     units = units or " or ".join(sorted({*rows["unit"]} - {""})).capitalize()
-    told = map(narrow, rows["ci_low"], rows["ci_high"])
-    return said(TOO_FEW, units=units) if units and not any(told) else Text(())
+    printed = map(narrow, rows["ci_low"], rows["ci_high"])
+    return said(TOO_FEW, units=units) if units and not any(printed) else Text(())
 
 
 def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: str) -> list[Block]:

@@ -42,14 +42,11 @@ def rank_ranges(
     candidate of each score, from 0. One with several scores (layers) is as good as the best of them: it is
     better than another if one of its layers is shown to be better than each of the other's.
 
-    Exactly those that may be the best, ``best`` [candidates], have a range from 1 on: the candidates of the
-    scores that `compare_with_best` finds, which is also done here for None. That test is wrong in at most
-    1 - `BEST_LEVEL`. If it leaves a single one, the others are ranked without it. Which layer is better is
-    then tested for all pairs of layers of different candidates, in steps: the quantile of the largest
-    difference of simulated scores is lower for the pairs that earlier steps left. Of two equal layers each is
-    called the better one equally often, and at most one of these errors counts, so the level of these tests
-    is `ORDER_LEVEL`, and both parts together are wrong in at most 1 - `LEVEL`. Layers more than `HOPELESS`
-    standard errors below the best one of their candidate take no part.
+    Exactly those that may be the best, ``best`` [candidates], have a range from 1 on; None asks
+    `compare_with_best`, which is wrong in 1 - `BEST_LEVEL`. If it leaves a single one, the others are ranked
+    without it: all pairs of layers of different candidates are tested at `ORDER_LEVEL`, in steps, since the
+    quantile of the largest difference of simulated scores is lower for the pairs that earlier steps left.
+    Layers more than `HOPELESS` standard errors below the best one of their candidate take no part.
 
     Returns None if there are too few units to estimate a variance. Raises ValueError if ``candidate`` does
     not name one for each score.
@@ -68,15 +65,20 @@ def rank_ranges(
     scores = measured.evaluate()[0]
     error, freedom = uncertainty.pairs()
     height = z_scores(scores, error, freedom)
-    tops = {int(owner[layers[0]]): layers[np.argmax(scores[layers])] for layers in group_members(owner)}
-    own_best = np.array([tops[int(each)] for each in owner])
-    kept = np.flatnonzero(height[np.arange(len(owner)), own_best] <= HOPELESS)
-    pairs, own = np.ix_(kept, kept), owner[kept]
-    ranked = ~np.isin(own, names[maybe]) if maybe.sum() == 1 else np.ones_like(kept, np.bool_)
-    tested = (own != own[:, None]) & ranked & ranked[:, None]
+    near = _near_own_best(scores, height, owner)
+    pairs, candidates = np.ix_(near, near), owner[near]
+    ranked = ~np.isin(candidates, names[maybe]) | (maybe.sum() > 1)
+    tested = (candidates != candidates[:, None]) & ranked & ranked[:, None]
     normal = normal_draws(uncertainty.covariance[pairs], draws, seed)
-    worse = _shown_worse(_shown_lower(height[pairs], error[pairs], tested, normal), own, names)
-    return _ranges(worse, maybe)
+    lower = _shown_lower(height[pairs], error[pairs], tested, normal)
+    return _ranges(_shown_worse(lower, candidates, names), maybe)
+
+
+def _near_own_best(scores: Floats, height: Floats, owner: Integers) -> Integers:
+    """Indices of the scores that are at most `HOPELESS` errors below the best one of their candidate."""
+    tops = {int(owner[layers[0]]): layers[np.argmax(scores[layers])] for layers in group_members(owner)}
+    highest = np.array([tops[int(each)] for each in owner])
+    return np.flatnonzero(height[np.arange(len(owner)), highest] <= HOPELESS)
 
 
 def _may_be_best(measured: WeightedScores, owner: Integers, names: Integers, seed: int) -> Mask:

@@ -77,7 +77,7 @@ def test_the_first_rank_belongs_to_what_is_marked_on_the_page_of_the_mini_suite(
 
 def table_after(text, heading):
     """The rows of the first table below a heading, by column."""
-    lines = next(part for part in text.split(heading)[1].split("\n\n") if part[0] == "|").split("\n")
+    lines = next(part for part in text.split(heading)[1].split("\n\n") if part.startswith("|")).split("\n")
     head, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
     return [dict(zip(head, row, strict=True)) for row in rows if row[0] != ""]
 
