@@ -3,6 +3,7 @@
 import atexit
 import gc
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -11,7 +12,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from itertools import chain
 from traceback import walk_tb
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import typer
 
@@ -176,9 +177,19 @@ def _unknown_option(
     whole = " ".join(["layerboard", *words])
     if close := likely("option", text, [*known]):
         hint = f"did you mean {either(known[each] for each in close)}?"
+    elif groups := _by_name(text, forms.get(" ".join(words), {}).values()):
+        hint = f"did you mean {either(groups)}?"
     else:
         hint = f"{either(have[:3])} has it" if have else f"`{whole} -h` lists all"
     return InputError(f"{whole} has no option {shortened(name)}; {hint}")
+
+
+def _by_name(text: str, options: Iterable[Option[Any, Any]]) -> list[str]:
+    """The options of NAME=VALUE whose help has a name, or its last part: ``max_ms`` is ms of ``--within``."""
+    name = text.rpartition("_")[2]
+    groups = [each for each in options if get_origin(each.kind) is Mapping]
+    words = {each.flag: {*re.findall(r"\w+", each.help)} for each in groups}
+    return [f"{flag} {each}=" for flag, there in words.items() for each in (text, name) if each in there][:1]
 
 
 @contextmanager

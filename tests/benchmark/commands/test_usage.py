@@ -58,6 +58,7 @@ SLIPS = (
     ("run --batchsize 4", "did you mean --batch-size?"),
     ("run --gpu", "did you mean --device?"),
     ("run --failures", "layerboard run has no option '--failures'; `show` has it"),
+    ("recommend --max-ms 5", "did you mean --within ms=?"),
     ("run --train photos", "has no option '--train'; `layerboard run -h` lists all"),
     ("run -x", "layerboard run has no option '-x'; `layerboard run -h` lists all"),
     ("--nonsense", "layerboard has no option '--nonsense'; `layerboard -h` lists all"),
