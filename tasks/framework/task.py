@@ -288,7 +288,7 @@ class Task(ABC):
         return not ((self.entry.analysis or self.transform or self.sets) and spec.is_floor)
 
     def results(self, backbone: Any) -> Findings:  # noqa: ANN401 - what it needs of one
-        """The task's findings for one backbone (of `tasks.stored`, as it `needs` it); empty for a comparison."""
+        """Findings for one backbone (from `tasks.stored`, as it `needs` it); empty for a comparison."""
         raise NotImplementedError
 
 
