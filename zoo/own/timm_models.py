@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import HEADS
 from layerboard.zoo.errors import InputError, shortened, some
-from layerboard.zoo.features.hooked import Network
+from layerboard.zoo.features import BackboneIdentity
+from layerboard.zoo.features.hooked import HookedBackbone, Network
 from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.libraries import optional
@@ -23,6 +24,7 @@ from layerboard.zoo.load.networks import Names, choose_network, networks_of
 from layerboard.zoo.load.renaming import Tensors, needed
 from layerboard.zoo.own.module.network import Examined, examine
 from layerboard.zoo.own.module.options import ModuleOptions
+from layerboard.zoo.own.module.probe import require_own_features
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import TIMM
 
@@ -74,6 +76,10 @@ def timm_network(text: str) -> Examined:
         made = f"timm.create_model({_name(text)!r}, pretrained=True)"
         where = f", to layerboard.from_module({made}, ...), since {TIMM.mark} takes no options"
         raise InputError(f"{text}: {error}{where if _OPTION.search(str(error)) else ''}") from error
+    shown = HookedBackbone(
+        examined.spec, examined.network(net), BackboneIdentity("", ""), torch.device("cpu")
+    )
+    require_own_features(shown)
     spec = replace(
         examined.spec,
         origin=TIMM,
