@@ -260,7 +260,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         notes=below,
         parts=tuple(_beyond(board)),
         draw=draw,
-        width=SCREEN,
+        width=SCREEN if answers else Result.width,
     )
 
 

@@ -139,10 +139,10 @@ def keep_highest(similarity: Tensor, index: Tensor, values: Tensor, start: int) 
         row, member = (members >= least[query]).nonzero(as_tuple=True)
         query, column = query[row], group[row] * GROUP + member
         numbers = torch.arange(len(query), device=values.device)
-        place = numbers - torch.searchsorted(query, query)  # of its query
-        high = values.new_full((count, int(place.max()) + 1 if len(place) else 0), -math.inf)
+        rank = numbers - torch.searchsorted(query, query)  # among those of its query
+        high = values.new_full((count, int(rank.max()) + 1 if len(rank) else 0), -math.inf)
         high_columns = torch.zeros_like(high, dtype=torch.int64)
-        high[query, place], high_columns[query, place] = members[row, member], column + start
+        high[query, rank], high_columns[query, rank] = members[row, member], column + start
         every, columns = [*every, high], [*columns, high_columns]
     value, order = torch.cat(every, dim=1).topk(k, dim=1)
     index.copy_(torch.cat(columns, dim=1).gather(1, order))
