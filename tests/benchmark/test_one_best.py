@@ -12,42 +12,14 @@ import layerboard
 from layerboard.benchmark.commands.command import records_of
 from layerboard.leaderboards.blocks.csv import read_numbers
 from layerboard.leaderboards.blocks.display import fixed, place_text, score_text
-from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.tidy import TIDY
-from layerboard.leaderboards.records.checksum import write_checked
-from layerboard.leaderboards.writers.build import tables_folder, write_board
 from layerboard.tasks.analyses.cost import CostTask
 from layerboard.zoo.spec import FLOORS
 from tests import fakes
 from tests.benchmark.runs import run
 from tests.benchmark.test_cost import RULE
-from tests.leaderboards.builder import frame, record
 
 RANKED = ["value", "primary", "layer"]
-NUMBERS = ("value", "ci_low", "ci_high", "chosen", "held_out")
-
-
-@pytest.fixture(scope="module")
-def mini(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An output folder with the committed scores of some backbones of the mini suite."""
-    numbers = read_numbers(tables_folder() / "mini.csv", TIDY)
-    rows = numbers[(numbers["other"] == "") & (numbers["best"] != "")]  # of the primary metrics
-    rows = rows[rows["backbone"].isin(["mini-dino", "mini-resnet"])]
-    rows = rows.drop(columns=["best", "loss", "maybe_best", "held_out", "other", "other_layer", "other_tap"])
-    rows = rows.rename(columns={"maybe_best_of_backbone": "maybe_best", "held_out_of_layer": "held_out"})
-    depths = rows["layer"].astype(int).groupby(rows["backbone"]).max()
-    without_token = {*rows["backbone"]} - {*rows.loc[rows["pooling"] == "cls", "backbone"]}
-    records = [
-        record(
-            **row
-            | {name: float(row[name] or "nan") for name in NUMBERS if name != "loss"}
-            | {name: row[name] == "True" for name in ("trained", "partial", "maybe_best")}
-            | {"layer": int(row["layer"]), "n": int(row["n"]), "depth": int(depths[row["backbone"]])}
-            | {"primary": row["pooling"] != "mean" or row["backbone"] in without_token}
-        )
-        for row in rows.to_dict("records")
-    ]
-    return written(tmp_path_factory.mktemp("mini"), frame(records))
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +39,6 @@ def measured(root: Path) -> Path:
     records = run(root, ["mini-fs", "mini-resnet"], *tasks, pages=True, **options)
     assert {"cls", "mean", "all"} <= {*records["pooling"]}
     return root / "out"
-
-
-def written(output: Path, records: pd.DataFrame) -> Path:
-    """A folder with the records and their page."""
-    write_checked(records, output / "records" / "all.parquet")
-    write_board(Board.of(records, "mini"), output / "tables")
-    return output
 
 
 @cache
@@ -101,20 +66,12 @@ def plain(text: str) -> str:
     return " ".join(re.sub(r"[*|≈]|\\textbf\{|\}", " ", text).split())
 
 
-@pytest.fixture(params=["mini", "own"])
-def output(request: pytest.FixtureRequest) -> Path:
-    """Both folders in turn."""
-    found = request.getfixturevalue(request.param)
-    assert isinstance(found, Path)
-    return found
-
-
-def test_every_table_names_the_best_layer_and_pooling_of_each_backbone(output: Path) -> None:
-    best = best_of(output)
+def test_every_table_names_the_best_layer_and_pooling_of_each_backbone(own: Path) -> None:
+    best = best_of(own)
     assert {"cls", "mean"} <= {*best["pooling"]}
-    (page,) = [path for path in (output / "tables").glob("*.md") if path.suffixes == [".md"]]
-    latex = "".join(path.read_text() for path in layerboard.export(output=output, form="latex").paths)
-    texts = {"page": plain(page.read_text()), "report": plain(report_of(output)), "latex": plain(latex)}
+    (page,) = [path for path in (own / "tables").glob("*.md") if path.suffixes == [".md"]]
+    latex = "".join(path.read_text() for path in layerboard.export(output=own, form="latex").paths)
+    texts = {"page": plain(page.read_text()), "report": plain(report_of(own)), "latex": plain(latex)}
     for row in best.to_dict("records"):
         score = score_text(row["value"], row["ci_low"], row["ci_high"])
         cell = f"{score} ({place_text(row['layer'], row['depth'], row['pooling'])})"
@@ -122,23 +79,23 @@ def test_every_table_names_the_best_layer_and_pooling_of_each_backbone(output: P
             assert cell in text, (name, row["backbone"], row["task"])
 
 
-def test_the_csv_marks_it(output: Path) -> None:
-    (table,) = [path for path in (output / "tables").glob("*.csv") if path.suffixes == [".csv"]]
+def test_the_csv_marks_it(own: Path) -> None:
+    (table,) = [path for path in (own / "tables").glob("*.csv") if path.suffixes == [".csv"]]
     marked = read_numbers(table, TIDY).query("best == 'True'")
     place = ["backbone", "task", "layer", "pooling"]
-    expected = best_of(output).astype({"layer": str})
+    expected = best_of(own).astype({"layer": str})
     assert sorted(map(tuple, marked[place].to_numpy())) == sorted(map(tuple, expected[place].to_numpy()))
 
 
-def test_show_card_and_recommend_name_the_same(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    best = best_of(output)
-    listed = report_of(output).partition('<ol class="cards">')[2].partition("</ol>")[0]
+def test_show_card_and_recommend_name_the_same(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    best = best_of(own)
+    listed = report_of(own).partition('<ol class="cards">')[2].partition("</ol>")[0]
     cards = listed.split('<li class="card">')[1:]
-    answers = layerboard.best(output=output)
-    (table,) = [path for path in (output / "tables").glob("*.csv") if path.suffixes == [".csv"]]
+    answers = layerboard.best(output=own)
+    (table,) = [path for path in (own / "tables").glob("*.csv") if path.suffixes == [".csv"]]
     primary = read_numbers(table, TIDY).query("best != ''")
     scores = primary.set_index(["task", "dataset", "backbone", "layer", "tap", "pooling"])
-    layerboard.show(output=output)
+    layerboard.show(output=own)
     shown = capsys.readouterr().out
     for answer, card in zip(answers.frame.to_dict("records"), cards, strict=True):
         rows = best[(best["task"] == answer["task"]) & (best["dataset"] == answer["dataset"])]
@@ -163,7 +120,7 @@ def test_show_card_and_recommend_name_the_same(output: Path, capsys: pytest.Capt
             assert re.search(rf"{re.escape(score)} +{answer['loss']:.1f} ", shown)
         assert bool(answer["thresholds"]) == (answer["task"] == "instances")
         assert answer["thresholds"] in words
-        advice = layerboard.recommend(answer["task"], output=output, within="loss=0")
+        advice = layerboard.recommend(answer["task"], output=own, within="loss=0")
         pick = advice.frame[advice.frame["dataset"] == answer["dataset"]].iloc[0]
         place = [answer["task"], answer["dataset"], pick["backbone"]]
         stored = scores.loc[(*place, str(pick["layer"]), "block", pick["pooling"])]
