@@ -161,7 +161,7 @@ def recommend(request: RecommendRequest) -> Advice:
 
 
 def from_literature(request: RecommendRequest) -> Advice:
-    """The best published numbers of each group that ranks networks, of the tasks' main metrics.
+    """The best published numbers of each group that ranks frozen networks, of the tasks' main metrics.
 
     ``--details`` adds other metrics and all networks. Raises InputError for limits that need a run, and if
     nothing is published.
@@ -182,7 +182,8 @@ def from_literature(request: RecommendRequest) -> Advice:
     if given := [name for name in ("within", "device") if getattr(request, name)]:
         raise InputError(f"--literature takes no --{given[0]}: that needs a run")
     rows, facts = literature(all_published(), known_depths()), known_facts()
-    rows = rows[rows["task"].isin(request.tasks or [task.name for task in TASKS]) & (rows["networks"] > 1)]
+    rows = rows[rows["task"].isin(request.tasks or [task.name for task in TASKS])]
+    rows = rows[(rows["networks"] > 1) & rows["frozen"]]
     if request.backbones:
         rows = rows[rows["backbone"].isin(fitting(rows["backbone"].unique(), request.backbones))]
     licences = rows["backbone"].map(lambda name: facts.get(name, UNKNOWN).licence)

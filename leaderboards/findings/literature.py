@@ -18,7 +18,7 @@ RUN = "this run"  # in place of a source: the records of an output folder
 COLUMNS = (
     *("task", "dataset", "metric", "group", "networks", "rank", "backbone", "registered", "value"),
     *("decimals", "better", "layer", "depth", "rule", "pooling", "measured", "protocol", "input_size"),
-    *("source", "table", "publication", "second_hand", "not_comparable", "conditions"),
+    *("source", "table", "publication", "second_hand", "frozen", "not_comparable", "conditions"),
 )
 """Columns of `literature`: ``networks`` is how many the group ranks, ``measured`` how it was measured."""
 
@@ -34,9 +34,9 @@ def literature(published: Iterable[Published], depths: Mapping[str, int]) -> pd.
 
     Numbers of one group have the same task, data, metric, protocol (or, without one, source and conditions),
     and resolution, and all are of the best layer, or none is. Only these may be ranked:
-    ``rank`` is 1 for the best, and missing in groups of one network and for draws of a floor. ``depths`` are
-    the numbers of blocks of the registry's backbones. A group is named by its task and a number; those of
-    more networks come first.
+    ``rank`` is 1 for the best, and missing in groups of one network, for draws of a floor, and for networks
+    that were trained on the task themselves. ``depths`` are the numbers of blocks of the registry's
+    backbones. A group is named by its task and a number; those of more networks come first.
     """
     groups: dict[tuple[object, ...], list[Published]] = {}
     for number in published:
@@ -55,7 +55,7 @@ def _group(number: Published) -> tuple[object, ...]:
     how = (number.protocol,) if number.comparable else (number.source, number.table, number.conditions)
     chosen = number.rule in ("best", "draws")
     same = (number.task, number.dataset, number.metric, _is_error(number), chosen)
-    return (*same, *how, number.input_size)
+    return (*same, *how, number.frozen, number.input_size)
 
 
 def _group_order(group: Sequence[Published]) -> tuple[object, ...]:
@@ -75,7 +75,7 @@ def _ranked(group: Sequence[Published], name: str, depths: Mapping[str, int]) ->
     trained = [sign * number.value for number in group if number.rule != "draws"]
     rows = []
     for number in group:
-        ranks = networks > 1 and number.rule != "draws"
+        ranks = networks > 1 and number.rule != "draws" and number.frozen
         row = {column: getattr(number, column, None) for column in COLUMNS}
         rows.append(
             row
@@ -106,7 +106,9 @@ def printed_layer(row: Mapping[Hashable, Any]) -> str:
 
 
 def printed_rank(row: Mapping[Hashable, Any]) -> str:
-    """The rank of a row of `literature` in its group; "" without one."""
+    """The rank of a row of `literature` in its group, or why it has none; "" for a group of one."""
+    if not row["frozen"]:
+        return "fine-tuned"
     return "" if pd.isna(row["rank"]) else f"{row['rank']} of {row['networks']}"
 
 

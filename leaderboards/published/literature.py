@@ -33,6 +33,7 @@ CHOICES: dict[str, tuple[str, ...]] = {  # allowed values of cells in these colu
     "rule": get_args(Rule),
     "printed": ("percent", "fraction", "error"),
     "second_hand": ("yes", "no"),
+    "frozen": ("yes", "no"),
 }
 
 INPUT_SIZE = 224  # input size in pixels of the backbones in every source; views scale with it
@@ -61,6 +62,7 @@ class Published:
     second_hand: bool  # whether it was read from a third party's transcription
     not_comparable: str  # why no run can be compared with it; "" if one can
     conditions: str  # how it was measured, if the protocol does not say so, or differs
+    frozen: bool = True  # whether the backbone itself was not trained on the task
     input_size: int = INPUT_SIZE  # as in records: 224 if the protocol determines the size of images
 
     @property
@@ -81,7 +83,8 @@ class Published:
 
 COLUMNS = tuple(field.name for field in fields(Published))
 NEEDED = ("source", "backbone", "task", "dataset", "metric", "value")  # columns; others may be missing
-USUAL = {"protocol": "standard", "rule": "best", "printed": "percent", "second_hand": "no"}  # for empty cells
+USUAL = {"protocol": "standard", "rule": "best", "printed": "percent", "second_hand": "no", "frozen": "yes"}
+"""Values of empty cells."""
 
 WHOLE = ("decimals", "layer", "chosen_decimals", "input_size")  # columns of whole numbers
 
@@ -138,7 +141,8 @@ def _parse(row: Mapping[str, str]) -> Published:
         if row[column] not in words and (row[column] or column != "pooling"):
             raise ValueError(f"{column} must be one of {', '.join(words)}, not {row[column]!r}")
     numbers = {name: _whole(row[name], name) for name in WHOLE}
-    changed: dict[str, Any] = {**row, **numbers, "second_hand": row["second_hand"] == "yes"}
+    answers = {name: row[name] == "yes" for name in ("second_hand", "frozen")}
+    changed: dict[str, Any] = {**row, **numbers, **answers}
     changed["value"] = _percent(row["value"], numbers["decimals"])
     number = Published(**changed | {"input_size": numbers["input_size"] or INPUT_SIZE})
     _require_consistent(number)

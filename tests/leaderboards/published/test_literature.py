@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from layerboard.leaderboards.findings.literature import literature, printed_rank
 from layerboard.leaderboards.published.literature import (
     COLUMNS,
     FOLDER,
@@ -224,6 +225,15 @@ def test_the_numbers_of_others():
     assert row("spair-others", "PCK@0.1") == [33.3, 55.6]
 
 
+def test_networks_that_were_trained_on_the_task_have_no_rank():
+    assert {(one.source, one.table) for one in all_published() if not one.frozen} == {("vit", "Table 9")}
+    rows = literature(all_published(), {})
+    tuned = rows[~rows["frozen"].astype(bool)]
+    assert len(tuned) == 57
+    assert tuned["rank"].isna().all()
+    assert {printed_rank(row) for row in tuned.to_dict("records")} == {"fine-tuned"}
+
+
 def test_second_hand_numbers_are_marked():
     told = {one.source for one in all_published() if one.second_hand}
     assert told == {"dino", "spair-others", "hummingbird-readme", "pe-paper", "dinov3-paper", "omniprobe"}
@@ -281,7 +291,7 @@ def test_the_published_layers_exist():
 
 
 GOOD = asdict(README) | {"source": "dino", "table": "Table 9", "tap": "block", "rule": "best", "layer": "12"}
-GOOD |= {"chosen_decimals": "", "value": "76.10", "decimals": "2", "second_hand": "no"}
+GOOD |= {"chosen_decimals": "", "value": "76.10", "decimals": "2", "second_hand": "no", "frozen": "yes"}
 
 
 def write(folder: Path, *rows: dict[str, str], columns: tuple[str, ...] = COLUMNS) -> Path:
