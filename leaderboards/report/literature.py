@@ -92,11 +92,7 @@ def _groups(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
             str(name),
             f"{first['task']} {first['metric']}, {first['dataset']}",
             first["measured"],
-            "fine-tuned, not ranked"
-            if not first["frozen"]
-            else f"{first['networks']}"
-            if first["networks"] > 1
-            else "1, nothing to rank",
+            f"{first['networks']}" if first["networks"] > 1 else "1, nothing to rank",
             ", ".join(dict.fromkeys(rows["source"])),
             f"no: {reasons}" if reasons else f"yes, with the protocol {first['protocol']}",
         ]
