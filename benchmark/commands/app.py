@@ -3,7 +3,6 @@
 import atexit
 import gc
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,7 +11,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from itertools import chain
 from traceback import walk_tb
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any
 
 import typer
 
@@ -185,11 +184,9 @@ def _unknown_option(
 
 
 def _by_name(text: str, options: Iterable[Option[Any, Any]]) -> list[str]:
-    """The options of NAME=VALUE whose help has a name, or its last part: ``max_ms`` is ms of ``--within``."""
-    name = text.rpartition("_")[2]
-    groups = [each for each in options if get_origin(each.kind) is Mapping]
-    words = {each.flag: {*re.findall(r"\w+", each.help)} for each in groups}
-    return [f"{flag} {each}=" for flag, there in words.items() for each in (text, name) if each in there][:1]
+    """The options of NAME=VALUE that take a name, or its last part: ``max_ms`` is ms of ``--within``."""
+    names = text, text.rpartition("_")[2]
+    return [f"{each.flag} {name}=" for each in options for name in names if name in each.keys][:1]
 
 
 @contextmanager

@@ -59,6 +59,7 @@ class BackboneFilters(Form):
         "supervision or training data (texts, ImageNet-22k); licence: words in it (mit, cc-by-nc), or "
         "commercial, licences whose name permits commercial use; parameters: their maximum number (100M).",
         partial(parsers.of_names, kinds=FILTERS),
+        keys=FILTERS,
         usual="all",
     )
 

@@ -68,6 +68,7 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
         "dimension of a vector; bytes: of a stored vector (compressed ones, run --compress, are candidates, "
         "too).",
         partial(parsers.of_names, kinds=LIMITS),
+        keys=LIMITS,
         usual=f"loss={MAX_LOSS:g}",
     )
     licence: Plain[Literal["any", "commercial"]] = Option(

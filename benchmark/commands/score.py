@@ -117,6 +117,7 @@ class ScoreRequest(JsonOption, panel="Files"):
         "matrices scaled to [0, 1]) and batch_size (rows, in the given order; all); index: vectors (size to "
         "which the database grows, by repeating vectors with added noise; 100000).",
         parsers.assigned,
+        keys={name for each in SCORERS.values() for name in each.config},
         usual="numbers of the protocol",
         panel="Numbers",
     )

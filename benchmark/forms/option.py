@@ -76,6 +76,7 @@ class Option(Generic[Given, Kept]):
     several: bool | None = None
     positional: bool | None = None  # without a name on the command line; None: if it is required
     choices: Collection[str] = ()
+    keys: Collection[str] = ()  # what stands before ``=`` in an option of NAME=VALUE
     least: int | None = None
     most: int = parsers.LARGEST
     usual: str = ""  # the default in words, if it depends on something else

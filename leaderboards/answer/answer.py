@@ -32,7 +32,7 @@ class Answer:
     rivals: tuple[str, ...]  # other backbones that may be the best
     untested: tuple[str, ...]  # backbones that could not be compared with the best
     layers: tuple[int, ...]  # further blocks of the same vectors that may be the best
-    elsewhere: Mapping[str, tuple[int, ...]]  # its blocks in other poolings that are not, by pooling
+    elsewhere: Mapping[str, tuple[int, ...]]  # its blocks that may be in other poolings, by pooling
     baselines: tuple[str, ...]  # labels of baselines that may be as good: the test cannot rank
     device: str  # whose times are told; "" without any
     candidates: tuple[Candidate, ...]  # to choose from, the highest first: all, or those that limits leave

@@ -256,7 +256,8 @@ def _nearest(bank: Vectors, queries: Vectors, k: int, device: torch.device | Non
 def parallel(*units: Vectors) -> bool:
     """Whether unit vectors [n dim] have so nearly one direction that float32 cannot rank their cosines."""
     few = units[0][:: max(1, len(units[0]) // FEW)]
-    if float((few @ few[0]).min()) < 4 * PARALLEL - 3:  # two are apart by up to twice the angle to the middle
+    # two of them are apart by up to twice the angle to the middle
+    if float((few @ few[:1].T).min(initial=1.0)) < 4 * PARALLEL - 3:
         return False
     middle = units[0].mean(axis=0, dtype=np.float64)
     middle /= max(float(np.linalg.norm(middle)), SHORTEST)

@@ -76,10 +76,8 @@ def timm_network(text: str) -> Examined:
         made = f"timm.create_model({_name(text)!r}, pretrained=True)"
         where = f", to layerboard.from_module({made}, ...), since {TIMM.mark} takes no options"
         raise InputError(f"{text}: {error}{where if _OPTION.search(str(error)) else ''}") from error
-    shown = HookedBackbone(
-        examined.spec, examined.network(net), BackboneIdentity("", ""), torch.device("cpu")
-    )
-    require_own_features(shown)
+    nobody, cpu = BackboneIdentity("", ""), torch.device("cpu")
+    require_own_features(HookedBackbone(examined.spec, examined.network(net), nobody, cpu))
     spec = replace(
         examined.spec,
         origin=TIMM,

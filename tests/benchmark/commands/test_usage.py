@@ -59,6 +59,7 @@ SLIPS = (
     ("run --gpu", "did you mean --device?"),
     ("run --failures", "layerboard run has no option '--failures'; `show` has it"),
     ("recommend --max-ms 5", "did you mean --within ms=?"),
+    ("recommend --points 5", "`layerboard recommend -h` lists all"),
     ("run --train photos", "has no option '--train'; `layerboard run -h` lists all"),
     ("run -x", "layerboard run has no option '-x'; `layerboard run -h` lists all"),
     ("--nonsense", "layerboard has no option '--nonsense'; `layerboard -h` lists all"),

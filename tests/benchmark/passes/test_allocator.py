@@ -1,5 +1,6 @@
 import ctypes
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -24,8 +25,5 @@ def test_glibc_is_asked_once_to_keep_memory(monkeypatch):
 
 @pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
 def test_another_c_library_is_left_alone(monkeypatch, error):
-    def refuse(_):
-        raise error
-
-    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    monkeypatch.setattr(ctypes, "CDLL", Mock(side_effect=error))
     keep_freed_memory()
