@@ -129,7 +129,7 @@ def recommend_command(request: RecommendRequest) -> None:
         say(f"\nThe first of them in Python:\n\n{advice.code[0]}\n")
     if not request.details:
         more = "each task, its Pareto front, and the lines of Python" if several else "the Pareto front"
-        say(f"`recommend --details` adds the other columns and {more}.")
+        say(f"`recommend --details` adds other columns and {more}.")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
