@@ -12,15 +12,12 @@ import pytest
 import layerboard
 from layerboard.leaderboards.blocks.csv import read_numbers
 from layerboard.leaderboards.blocks.display import fixed, place_text, score_text
-from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.tidy import TIDY
-from layerboard.leaderboards.records.checksum import write_checked
-from layerboard.leaderboards.writers.build import write_board
 from tests.benchmark.runs import command
-from tests.leaderboards.goldens import uncertain, write_measured
+from tests.leaderboards.outputs import measured_items, records_of, write_output
 
 FOLDERS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
-    "several backbones": lambda records: records,
+    "several backbones, poolings, a set": lambda records: records,
     "one backbone": lambda records: records[records["backbone"].isin(["mini-clip"])],
     "two suites": lambda records: records.assign(suite="mini\nother"),
     "a limited run": lambda records: records.assign(partial=True),
@@ -30,13 +27,10 @@ FOLDERS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 
 @pytest.fixture(scope="module", params=FOLDERS.values(), ids=FOLDERS)
 def output(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An output folder with records, items and pages."""
-    folder = tmp_path_factory.mktemp("surfaces")
-    records = request.param(uncertain())
-    write_checked(records, folder / "records" / "all.parquet")
-    write_measured(folder / "items")
-    for suite in sorted({name for names in records["suite"] for name in names.split("\n")}):
-        write_board(Board.of(records, suite, items=folder / "items"), folder / "tables")
+    """An output folder with records, items, pages and the report of its suite."""
+    folder, every = tmp_path_factory.mktemp("surfaces"), measured_items()
+    write_output(request.param(records_of(every)), every, folder)
+    layerboard.report(output=folder, suite="mini")
     return folder
 
 
@@ -60,12 +54,33 @@ def cell(answer: dict[str, Any]) -> str:
 
 def test_pages_and_latex_show_the_best(output: Path, answers: list[dict[str, Any]]) -> None:
     latex = plain("".join(path.read_text() for path in layerboard.export("latex", output=output).paths))
-    for suite in dict.fromkeys(answer["suite"] for answer in answers):
-        page = output / "tables" / f"{suite}.md"
-        (report,) = layerboard.report(output=output, suite=suite).paths
-        for text in (plain(page.read_text()), plain(report.read_text()), latex):
-            for answer in answers:
-                assert answer["suite"] != suite or cell(answer) in text
+    report = plain((output / "report" / "mini.html").read_text())
+    for answer in answers:
+        page = plain((output / "tables" / f"{answer['suite']}.md").read_text())
+        assert all(cell(answer) in text for text in (page, report, latex))
+        if answer["loss"]:
+            assert f"loses at most {fixed(answer['loss'], 1)} points" in report
+
+
+def test_the_advice_is_one_on_the_screen_in_a_ticket_and_on_the_page(
+    output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    advice = layerboard.recommend(output=output)
+    first = advice.frame[advice.frame["rank"] == 1].to_dict("records")
+    (backbone,) = {row["backbone"] for row in first}
+    report = plain((output / "report" / "mini.html").read_text())
+    ticket = command(capsys, "recommend", "-o", output, "--markdown").out
+    screen = command(capsys, "recommend", "-o", output).out
+    assert f"One backbone for all {len(first)} tasks: {backbone}" in report
+    places = [f"layer {row['layer']} {row['pooling']}" for row in first]
+    assert f"**Take {backbone}: {', '.join(places)}**" in ticket
+    for row in first:
+        score = score_text(row["score"], row["ci_low"], row["ci_high"])
+        mark = " †" if row["partial"] else ""
+        assert f"{row['task']} {row['metric']}{mark} {score} (" in ticket
+        cells = [backbone, f"{row['layer']}/{row['depth']}", row["pooling"], score, fixed(row["loss"], 1)]
+        assert " ".join(cells) in " ".join(screen.split())
+        assert f'"{backbone}", layer={row["layer"]}, pooling="{row["pooling"]}"' in ticket
 
 
 def test_show_prints_what_python_and_json_say(
@@ -77,12 +92,14 @@ def test_show_prints_what_python_and_json_say(
     for answer, other in zip(answers, told, strict=True):
         for name in ("suite", "task", "backbone", "layer", "pooling", "score"):
             assert other[name] == answer[name]
-        for name in ("loss", "held_out"):
-            assert other[name] == answer[name] or (other[name] is None and pd.isna(answer[name]))
+        for name in ("loss", "held_out", "milliseconds"):
+            assert other[name] == pytest.approx(answer[name]) or (
+                other[name] is None and pd.isna(answer[name])
+            )
         assert [*other["rivals"]] == [*answer["rivals"]]
         assert [*other["baselines"]] == [*answer["baselines"]]
         row = [f"{answer['layer']}/{answer['depth']}", answer["pooling"], cell(answer).partition(" (")[0]]
-        row += [fixed(answer["loss"], 1)] if answer["loss"] >= 0 else []
+        row += [fixed(answer["loss"], 1), fixed(answer["milliseconds"], 2)]
         assert " ".join(row) in " ".join(shown.split())
 
 
@@ -113,6 +130,7 @@ def test_recommend_and_compare_choose_from_the_same(output: Path, answers: list[
             assert fixed(pick["loss"], 4) == fixed(answer["loss"], 4)
         for rival in answer["rivals"]:
             compared = layerboard.compare(answer["backbone"], rival, output=output).frame
-            (row,) = compared[compared["task"] == answer["task"]].head(1).to_dict("records")
+            (row,) = compared[compared["task"] == answer["task"]].to_dict("records")
             assert (row["layer"], row["pooling"]) == (answer["layer"], answer["pooling"])
-            assert row["low"] <= 0 or pd.isna(row["low"])  # which may be the best itself
+            assert row["score"] == pytest.approx(answer["score"])
+            assert not row["higher"]  # the other one may be the best itself
