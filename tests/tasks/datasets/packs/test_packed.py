@@ -95,10 +95,7 @@ def _shard(packed: Packed, number: int = 0) -> Path:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            lambda own: _shard(own).unlink(),
-            r"\d+ shards .*/imagenet/train-\*.arrow, found \d+; fetch",
-        ),
+        (lambda own: _shard(own).unlink(), r"\d+ shards .*/imagenet/train-\*.arrow, found \d+; fetch"),
         (lambda own: [each.unlink() for each in (own.pack / "imagenet").iterdir()], "shards in .*/imagenet"),
         (lambda own: _cut(own, b""), "train-00000-of-.*.arrow, which is damaged.*; fetch it again"),
         (lambda own: _cut(own, bytes(100)), "train-00000-of-.*.arrow, which is damaged: it is cut off"),
