@@ -1,11 +1,10 @@
 """Libraries that are missing or cannot be imported, in one sentence. Imports nothing heavy."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from traceback import walk_tb
@@ -78,27 +77,12 @@ def is_there(name: str) -> bool:
 
 
 def _broken(library: str, error: BaseException) -> BrokenLibraryError:
-    reason = printable(first_line(error))[:200]
-    named = f"{library} {_version(library)}".rstrip() or "a library"
+    reason, named = printable(first_line(error))[:200], library or "a library"
+    with suppress(Exception):  # it is absent, or its metadata are damaged, which raises all kinds of errors
+        named = f"{library} {version(library)}"
     return BrokenLibraryError(
         f"{named} cannot be imported ({reason}); `layerboard check` tells more", library
     )
-
-
-def _version(module: str) -> str:
-    """Version of the distribution that has a module; "" if it is unknown."""
-    with suppress(Exception):  # it is absent, or its metadata are damaged, which raises all kinds of errors
-        try:
-            return version(module)
-        except PackageNotFoundError:
-            return version(_distributions()[module][0])
-    return ""
-
-
-@cache
-def _distributions() -> Mapping[str, list[str]]:
-    """The distributions that have a module, by its name; read once, since that opens files of all of them."""
-    return packages_distributions()
 
 
 def _importing(error: BaseException) -> str:

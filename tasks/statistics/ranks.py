@@ -48,16 +48,13 @@ def rank_ranges(
     quantile of the largest difference of simulated scores is lower for the pairs that earlier steps left.
     Layers more than `HOPELESS` standard errors below the best one of their candidate take no part.
 
-    Returns None if there are too few units to estimate a variance. Raises ValueError if ``candidate`` does
-    not name one for each score.
+    Returns None if there are too few units to estimate a variance.
 
     Sources: Romano and Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, JASA
     100, 2005 (the steps); Finner and Strassburger, The Partitioning Principle, Annals of Statistics 30, 2002
     (each order of the candidates is a hypothesis of its own, of which one is true).
     """
     owner = np.arange(measured.scores) if candidate is None else np.asarray(candidate, np.int64)
-    if owner.shape != (measured.scores,):
-        raise ValueError(f"expected {measured.scores} candidates, found {len(owner)}")
     if (uncertainty := uncertainty_of(measured)) is None:
         return None
     names = np.unique(owner)

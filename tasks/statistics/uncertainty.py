@@ -229,11 +229,8 @@ def intervals(measured: WeightedScores) -> tuple[Floats, Floats]:
 def differences(measured: WeightedScores, reference: int) -> Differences:
     """Differences of all scores from that of the reference, with Student's paired intervals and p.
 
-    p is 1 for a difference of 0, and 0 for another difference without variance. Raises ValueError if the
-    reference does not exist.
+    p is 1 for a difference of 0, and 0 for another difference without variance.
     """
-    if not 0 <= reference < measured.scores:
-        raise ValueError(f"expected a reference below {measured.scores}, found {reference}")
     scores = measured.evaluate()[0]
     value = without_rounding(scores - scores[reference], scores)
     if (uncertainty := Uncertainty.of(measured)) is None:

@@ -7,7 +7,7 @@ derivative of a score with respect to the weights gives its sampling variance, w
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
-from typing import Literal, Self, get_args
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ class Ratios:
     that also change the totals of others (as neighbours) have this influence, with mean 0, in ``moved``.
     Scores with one ``bound`` are all above or all below it.
 
-    Raises ValueError if shapes do not match, a count or an id is negative, or a value is not finite.
+    Raises ValueError if a count is negative, or a value is not finite.
     """
 
     totals: Floats  # [units scores] float64
@@ -87,29 +87,8 @@ class Ratios:
     bound: float | None = None  # number that the scores never pass; None if there is none, or more than one
 
     def __post_init__(self) -> None:
-        shape = self.counts.shape
-        if self.totals.ndim != 2 or not (
-            self.totals.shape[:1] == shape == self.group.shape == self.stratum.shape
-        ):
-            shapes = f"{self.totals.shape}, {shape}, {self.group.shape} and {self.stratum.shape}"
-            raise ValueError(f"expected totals [units scores] and three arrays [units], found {shapes}")
         if not np.isfinite(self.totals).all() or not (np.isfinite(self.counts) & (self.counts >= 0)).all():
             raise ValueError("totals must be finite, and counts finite and not negative")
-        check_ids(self.group, self.stratum)
-        if self.images is not None:
-            check_ids(self.images)
-            if self.images.shape != (*shape, 2):
-                raise ValueError(
-                    f"expected two images for each of {shape[0]} units, found {self.images.shape}"
-                )
-        trials = self.trials
-        if trials is not None and (
-            trials.count.shape not in (shape, self.totals.shape) or trials.hit.shape != self.totals.shape[1:]
-        ):
-            shapes = f"{trials.count.shape} and {trials.hit.shape}"
-            raise ValueError(f"expected trials [units] and hits [scores], found {shapes}")
-        if self.moved is not None and self.moved.shape != self.totals.shape:
-            raise ValueError(f"expected moved totals {self.totals.shape}, found {self.moved.shape}")
 
     @property
     def scores(self) -> int:
@@ -178,7 +157,7 @@ class Partitions:
     """Several clusterings (layers) of the same items, each by k-means from several starts.
 
     Its scores are those of the best start: the first index for every layer, then the next index for every
-    layer. Raises ValueError if shapes do not match, a unit has no stratum, or an id is negative.
+    layer.
     """
 
     labels: Integers  # [items] class of each item, from 0
@@ -186,19 +165,6 @@ class Partitions:
     indices: tuple[Index, ...]  # measures of agreement between clusters and classes, as fractions
     unit: Integers  # [items] from 0: the unit that an item is sampled with (its image)
     stratum: Integers  # [units] from 0
-
-    def __post_init__(self) -> None:
-        items = self.labels.shape
-        if self.starts.ndim != 3 or self.starts.shape[2:] != items or self.unit.shape != items:
-            shapes = f"{self.starts.shape}, {items} and {self.unit.shape}"
-            raise ValueError(
-                f"expected starts [layers starts items], labels and unit [items], found {shapes}"
-            )
-        if not self.starts.shape[1] or not self.indices or set(self.indices) - set(get_args(Index)):
-            raise ValueError(f"expected at least one start and purity, NMI or ARI, found {self.indices}")
-        check_ids(self.labels, self.starts, self.unit, self.stratum)
-        if self.unit.max(initial=-1) >= len(self.stratum):
-            raise ValueError(f"unit {self.unit.max()} is not among the {len(self.stratum)} of stratum")
 
     @property
     def scores(self) -> int:
@@ -268,7 +234,7 @@ class ClassRatios:
     """Several scores (layers) on the same images: means over classes of sum(part) / sum(whole).
 
     The averaged classes are determined from the images with a weight above 0; one whose sum(whole) is 0
-    counts as 0. Raises ValueError if shapes do not match, or a value is negative, NaN or infinite.
+    counts as 0. Raises ValueError if a value is negative, NaN or infinite.
     """
 
     part: Floats  # [scores images classes] float64 >= 0, such as pixels of the intersection
@@ -278,16 +244,9 @@ class ClassRatios:
     averaged: Averaged
 
     def __post_init__(self) -> None:
-        if self.part.ndim != 3 or self.part.shape != self.whole.shape:
-            shapes = f"{self.part.shape} and {self.whole.shape}"
-            raise ValueError(f"expected parts and wholes [scores images classes], found {shapes}")
-        if self.shown.shape != self.part.shape[1:] or self.stratum.shape != self.part.shape[1:2]:
-            shapes = f"{self.shown.shape} and {self.stratum.shape} for {self.part.shape}"
-            raise ValueError(f"expected what is shown [images classes] and strata [images], found {shapes}")
         for values in (self.part, self.whole, self.shown):
             if not (np.isfinite(values) & (values >= 0)).all():
                 raise ValueError("parts, wholes and what is shown must be finite and not negative")
-        check_ids(self.stratum)
 
     @property
     def scores(self) -> int:
@@ -397,13 +356,4 @@ def _distinct(codes: Integers) -> tuple[Integers, Integers]:
 
 def as_weights(weights: Floats | None, units: int) -> Floats:
     """Weights [R units]: those given, or one row of ones."""
-    weights = np.ones((1, units)) if weights is None else weights
-    if weights.ndim != 2 or weights.shape[1] != units:
-        raise ValueError(f"expected weights [R {units}], found shape {weights.shape}")
-    return weights
-
-
-def check_ids(*ids: Integers) -> None:
-    """Raise ValueError unless all are whole numbers from 0."""
-    if any(not np.issubdtype(array.dtype, np.integer) or array.min(initial=0) < 0 for array in ids):
-        raise ValueError("ids must be whole numbers from 0")
+    return np.ones((1, units)) if weights is None else weights

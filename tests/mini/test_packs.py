@@ -1,6 +1,5 @@
 """The mini suite's datasets in the package: whole, read in place, and said where they are not."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -11,8 +10,8 @@ from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.mini import packs
 from layerboard.mini.checkpoints import WEIGHTS
 from layerboard.tasks.datasets.base import images_of
-from layerboard.tasks.datasets.packs.manifest import MANIFEST
-from layerboard.zoo.atomic import file_sha256
+from layerboard.tasks.datasets.packs.pack import open_pack
+from layerboard.tasks.datasets.packs.shards import read_shard
 from layerboard.zoo.errors import InputError
 
 
@@ -25,12 +24,9 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_byte_and_every_dataset_is_there() -> None:
-    datasets = json.loads((packs.DATA / MANIFEST).read_text(encoding="utf-8"))["datasets"]
-    shards = [shard for dataset in datasets.values() for shard in dataset["shards"]]
-    assert all(file_sha256(packs.DATA / shard["name"]) == shard["sha256"] for shard in shards)
-    assert {shard["name"] for shard in shards} == {
-        path.relative_to(packs.DATA).as_posix() for path in packs.DATA.rglob("*.arrow")
-    }
+    pack = open_pack(f"hf:{packs.DATA}")
+    paths = [path for file in packs.DATA.rglob("*.arrow") for path in read_shard(file)["path"].to_pylist()]
+    assert all(len(pack.read(path)) == pack.stamp(path)[0] for path in paths)
     root = packs.packaged_data()
     for entry in MINI_SUITE.datasets:
         assert not entry.read(root).coverage.partial, entry.name

@@ -60,4 +60,4 @@ def pack_data(rendered: Path, target: Path) -> None:
             f"{split}-00000-of-00001": packed_files(rendered, below, classes)
             for split, below in splits.items()
         }
-        write_dataset(rendered, target, entry.name, str(dataset.coverage), shards, classes)
+        write_dataset(rendered, target, entry.name, shards, classes)

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from layerboard.tasks.datasets.packs.manifest import FORMAT, MANIFEST
-from layerboard.tasks.datasets.packs.shards import content_digest, read_shard, rows_digest
+from layerboard.tasks.datasets.packs.shards import content_digest
 from layerboard.tasks.datasets.reading.files import require_text
-from layerboard.zoo.atomic import file_sha256, whole_file, write_whole
+from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.reading import read_regular
 
@@ -30,39 +29,17 @@ def write_dataset(
     data: Path,
     target: Path,
     name: str,
-    coverage: str,
     shards: Mapping[str, Sequence[PackedFile]],
     classes: Sequence[str] = (),
 ) -> None:
     """Add a dataset to a pack: the files of each shard, by its name, such as ``train-00000-of-00001``.
 
-    If classes are named, in the order of labels, all files are images. Only complete datasets are in the
-    manifest, which is written last; one that is there is kept. Raises InputError if a file is missing or has
-    changed.
+    If classes are named, in the order of labels, all files are images. Shards that are there are kept. Raises
+    InputError if a file is missing or has changed.
     """
-    manifest = target / MANIFEST
-    packed = json.loads(manifest.read_text(encoding="utf-8"))["datasets"] if manifest.exists() else {}
-    if name in packed:
-        return
-    files = {shard: target / name / f"{shard}.arrow" for shard in shards}
     for shard, rows in shards.items():
-        write_shard(files[shard], data, rows, classes)
-    packed[name] = {
-        "coverage": coverage,
-        "files": sum(map(len, shards.values())),
-        "bytes": sum(row.size for rows in shards.values() for row in rows),
-        "digest": rows_digest(pa.concat_tables(map(read_shard, files.values()))),
-        "shards": [
-            {
-                "name": file.relative_to(target).as_posix(),
-                "bytes": file.stat().st_size,
-                "sha256": file_sha256(file),
-            }
-            for file in files.values()
-        ],
-    }
-    content = {"format": FORMAT, "datasets": dict(sorted(packed.items()))}
-    write_whole(manifest, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        if not (file := target / name / f"{shard}.arrow").exists():
+            write_shard(file, data, rows, classes)
 
 
 def packed_files(data: Path, folder: Path, classes: Sequence[str] = ()) -> list[PackedFile]:

@@ -15,16 +15,8 @@ from typing import Any, TypeVar
 import torch
 from safetensors.torch import load_file
 
-from layerboard.zoo.errors import InputError, counted, first_line, some
-from layerboard.zoo.load.mistaken import (
-    LONGEST_LIST,
-    cut_short,
-    refuse_adapters,
-    refuse_other_files,
-    refuse_pages,
-    refuse_without_weights,
-    zip_sizes,
-)
+from layerboard.zoo.errors import InputError, counted, ensure, first_line, some
+from layerboard.zoo.load.mistaken import refuse_adapters, refuse_pages, refuse_without_weights, zip_sizes
 from layerboard.zoo.reading import open_regular, read_as, read_regular, require_regular
 
 T = TypeVar("T")
@@ -34,6 +26,7 @@ WEIGHT_FILES = (
     *("model.safetensors", "model.safetensors.index.json"),
     *("pytorch_model.bin", "pytorch_model.bin.index.json"),
 )
+LONGEST_LIST = 2**22  # maximum bytes of the header that describes the tensors: some 40,000 of them
 _MOST_JSON = 2**26  # maximum bytes of a JSON file about a network, mostly the index of its parts
 _TICK = 100_000_000  # nanoseconds
 OPEN_CLIP = "open_clip_config.json"
@@ -121,17 +114,20 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Any]:
             require_regular(path)  # a pipe would be waited for
         except OSError as error:
             raise InputError(f"{path} is no readable file of weights ({first_line(error)}).") from error
-        refuse_other_files(path)
-        if path.suffix != ".safetensors":
+        head = refuse_pages(path)
+        is_zip, is_named = head[:2] == b"PK", path.suffix == ".safetensors"
+        ensure(
+            not (is_zip and is_named), f"{path} is a file of torch.save; give it a name that ends in .pth."
+        )
+        if not is_named and head[8:9] != b"{":  # the list of tensors of safetensors, behind its length
             tensors |= _read_pickle(path)
             continue
         try:
-            with open_regular(path) as file:
-                listed = int.from_bytes(file.read(8), "little")
+            listed = int.from_bytes(head[:8], "little")
             _require_short(listed if listed < path.stat().st_size else 0)
             tensors |= load_file(path)
         except Exception as error:
-            reason = f"is not a readable safetensors file ({cut_short(path) or first_line(error)})"
+            reason = f"is not a readable safetensors file ({first_line(error)})"
             raise InputError(f"{path} {reason}; fetch it again.") from error
     inner: list[Any] = [*tensors.values()]
     for names in (tensors, *(each for each in inner if isinstance(each, Mapping))):
@@ -166,7 +162,7 @@ def _read_pickle(path: Path) -> dict[str, Any]:
             "code; save tensors only, as by torch.save(network.state_dict(), FILE)."
         ) from error
     except Exception as error:  # Any error: a damaged pickle can fail in many ways.
-        reason = f"is not a readable file of weights ({cut_short(path) or first_line(error)})"
+        reason = f"is not a readable file of weights ({first_line(error)})"
         raise InputError(f"{path} {reason}; fetch it again.") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} should hold a dictionary of tensors, not a {type(content).__name__}.")

@@ -1,7 +1,7 @@
 """Packs: a dataset's files as rows of Arrow tables, found by path and read one at a time.
 
-A pack is that of the mini suite, which is checked when it is opened as far as possible without reading every
-byte, or a dataset in the form in which the Hub stores it, there or in a folder.
+A pack is that of the mini suite, whose shards are checked as far as possible without reading every byte when
+it is opened, or a dataset in the form in which the Hub stores it, there or in a folder.
 """
 
 import errno
@@ -9,21 +9,14 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from layerboard.tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
-from layerboard.tasks.datasets.integrity import explaining, mismatch, require
+from layerboard.tasks.datasets.integrity import explaining, mismatch
 from layerboard.tasks.datasets.packs.hub_tables import open_hub_tables, tables_of, wanted_files
-from layerboard.tasks.datasets.packs.manifest import (
-    MANIFEST,
-    Manifest,
-    PackedDataset,
-    PackedShard,
-    read_pack_manifest,
-)
-from layerboard.tasks.datasets.packs.shards import ROWS, content_digest, read_shard, rows_digest
+from layerboard.tasks.datasets.packs.shards import content_digest, read_shard, shards_below
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.online import hub_within_limits
 
@@ -83,56 +76,29 @@ class Pack:
         return row
 
 
-def _rows(folder: Path, name: str, dataset: PackedDataset) -> Any:  # noqa: ANN401  # a table of pyarrow
-    """The rows of all shards of a dataset; raises InputError unless they are what its manifest says."""
-    shards = (read_shard(_whole(folder, packed)) for packed in dataset.shards)
-    rows = pa.concat_tables([ROWS.empty_table(), *shards])  # there may be no shard
-    digest, stated = rows_digest(rows), f"the files of {name} in {folder} to have the digest"
-    remedy = f"{MANIFEST} or a shard is damaged, or they are of two packs: fetch both again"
-    require(digest == dataset.digest, f"{stated} {dataset.digest}", digest, remedy)
-    return rows
+def find_pack(name: str) -> tuple[str, Path]:
+    """Full name and folder of a pack, ``hf:PATH``, ``hf:ID`` or ``hf:ID@REVISION``, fetched if missing.
 
-
-def _whole(folder: Path, packed: PackedShard) -> Path:
-    file = folder / packed.name
-    with explaining(f"expected the shard {packed.name} in {folder}", OSError, remedy="fetch it"):
-        size = file.stat().st_size
-    require(size == packed.bytes, f"{packed.bytes:,} bytes in {file}", f"{size:,}", "fetch it again")
-    return file
-
-
-class PackLocation(NamedTuple):
-    """Location of a requested pack on this machine."""
-
-    name: str  # full name that finds it again: with an absolute path, or with a commit
-    folder: Path
-    manifest: Manifest  # its manifest; empty for a dataset of the Hub
-
-
-def find_pack(name: str) -> PackLocation:
-    """Location of a pack, ``hf:PATH``, ``hf:ID`` or ``hf:ID@REVISION``, fetched if missing.
-
-    Raises InputError.
+    The full name finds it again: with an absolute path, or with a commit. Raises InputError.
     """
     spec = parse_hub_spec(name)
     if spec.options or INSIDE in name:
         raise InputError(f"--data takes {PREFIX}ID, {PREFIX}ID@REVISION or {PREFIX}FOLDER, found {name!r}")
     if not spec.local:
         folder = _fetched(spec, wanted_files(spec.location))
-        return PackLocation(f"{PREFIX}{spec.location}@{folder.name}", folder, {})
+        return f"{PREFIX}{spec.location}@{folder.name}", folder
     folder = Path(spec.location).absolute()
     if not folder.is_dir():
         raise MissingDataError(f"expected a folder with tables at {folder}, which does not exist")
-    return PackLocation(f"{PREFIX}{folder}", folder, read_pack_manifest(folder))
+    return f"{PREFIX}{folder}", folder
 
 
 def open_pack(name: str) -> Pack:
     """The files of a pack; raises InputError unless all are valid."""
-    location = find_pack(name)
-    folder, datasets = location.folder, location.manifest
-    if not datasets:
+    _, folder = find_pack(name)
+    if not (shards := shards_below(folder)):
         return Pack(*open_hub_tables(folder, name), digests=False)
-    rows = pa.concat_tables([_rows(folder, *dataset) for dataset in datasets.items()])
+    rows = pa.concat_tables(map(read_shard, shards))
     files = {path: row for row, path in enumerate(rows["path"].to_pylist())}
     return Pack(files, rows["bytes"], rows["digest"], digests=True)
 

@@ -4,6 +4,8 @@ A shard is an Arrow stream, the format in which ``datasets`` stores tables itsel
 any thread or process reads a row without its neighbours, and no file stays open.
 """
 
+import re
+from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,14 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import compute
 
-from layerboard.tasks.datasets.integrity import explaining
+from layerboard.tasks.datasets.integrity import explaining, require
 from layerboard.zoo.reading import require_regular
 
 ROWS = pa.schema([("path", pa.string()), ("bytes", pa.binary()), ("digest", pa.string())])
 """The rows of a shard: path of each file in its official layout, its bytes, and their `content_digest`."""
+
+END = b"\xff\xff\xff\xff\0\0\0\0"  # of an Arrow stream; one that is cut off between batches lacks it alone
+_NAME = re.compile(r"(.+)-\d+-of-(\d+)\.arrow")
 
 _DAMAGE = OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException
 
@@ -25,20 +30,31 @@ def content_digest(content: bytes) -> str:
     return blake2b(content, digest_size=16).hexdigest()
 
 
-def rows_digest(rows: Any) -> str:  # noqa: ANN401  # a table of pyarrow, which has no types of its own
-    """Digest of the paths, sizes and digests of `ROWS` in order: 32 hexadecimal digits of BLAKE2b."""
-    columns = rows["path"], compute.binary_length(rows["bytes"]), rows["digest"]
-    facts = zip(*(column.to_pylist() for column in columns), strict=True)
-    return content_digest("".join(f"{path}\0{size}\0{digest}\n" for path, size, digest in facts).encode())
+def shards_below(folder: Path) -> list[Path]:
+    """The shards of a pack, ``DATASET/SPLIT-00000-of-00003.arrow``, in order; none in another folder.
+
+    Raises InputError if a dataset has fewer than their names state, or none.
+    """
+    shards = sorted(folder.glob("*/*.arrow"))
+    for dataset in folder.iterdir() if shards else ():
+        is_whole = not dataset.is_dir() or any(dataset.glob("*.arrow"))
+        require(is_whole, f"shards in {dataset}", remedy="fetch them")
+    named = [(shard.parent, parts) for shard in shards if (parts := _NAME.fullmatch(shard.name))]
+    counts = Counter((parent / parts[1], int(parts[2])) for parent, parts in named)
+    for (split, total), count in counts.items():
+        require(count == total, f"{total:,} shards {split}-*.arrow", f"{count:,}", "fetch the others")
+    return shards
 
 
-def read_shard(file: Path) -> Any:  # noqa: ANN401  # a table of pyarrow
+def read_shard(file: Path) -> Any:  # noqa: ANN401  # a table of pyarrow, which has no types of its own
     """The `ROWS` of a shard, whose bytes stay on disk; raises InputError."""
     damaged = f"expected a shard of a pack at {file}, which is damaged"
     with explaining(damaged, *_DAMAGE, remedy="fetch it again"):
         require_regular(file)
         with pa.memory_map(str(file)) as mapped, pa.ipc.open_stream(mapped) as stream:
             table = stream.read_all()
+            if mapped.read_at(len(END), max(0, mapped.size() - len(END))) != END:
+                raise ValueError("it is cut off")
         table.validate(full=True)  # offsets beyond the file would be followed
         paths, contents = (compute.struct_field(table.column(0), field) for field in ("path", "bytes"))
         rows = pa.table([paths, contents, table["digest"]], ROWS.names)

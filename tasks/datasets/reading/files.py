@@ -41,7 +41,7 @@ def data_root(data: Path) -> Path:
     """A data folder as a path that is valid in other processes; the root of a pack, which is opened again."""
     if not is_packed(data) or str(data).endswith(INSIDE):
         return data
-    name = find_pack(str(data)).name
+    name, _ = find_pack(str(data))
     with _opening:
         _packs[name] = open_pack(name)
     return Path(name + INSIDE)

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from layerboard.tasks.clustering import kmeans
 from layerboard.tasks.clustering.kmeans import kmeans_starts, shown_classes, shown_purity
 from layerboard.tasks.metrics.cell_labels import area_labels, cell_areas, cell_shares
 from layerboard.tasks.metrics.partitions import ari, nmi, purity
@@ -35,21 +34,6 @@ def test_starts_are_those_of_scikit_learn(kind, n, dim, k):
             runs = [KMeans(k, n_init=1, random_state=draws).fit(features) for _ in range(3)]
         expected = [run.labels_ for run in sorted(runs, key=lambda run: run.inertia_)]
         assert (kmeans_starts(features, k, seed, 3) == np.stack(expected)).all()
-
-
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize("largest", [1 << 22, 1000])
-def test_first_centres_are_those_of_scikit_learn(kind, largest, monkeypatch):
-    monkeypatch.setattr(kmeans, "CHUNK_FLOATS", largest)  # beyond it, in parts
-    monkeypatch.setattr(kmeans, "CACHED_FLOATS", 1000)
-    for seed, (n, dim, k) in enumerate([(1, 3, 1), (90, 7, 90), (300, 33, 20), (40, 1500, 9)]):
-        features = np.random.default_rng(seed).standard_normal((n, dim)).astype(kind)
-        theirs, ours = np.random.RandomState(seed), np.random.RandomState(seed)
-        first_centres = kmeans.SpreadSamples(runs=2)
-        for _ in range(2):
-            expected, _ = kmeans_plusplus(features, k, random_state=theirs)
-            drawn = first_centres(features, k, ours)
-            assert (drawn.dtype, drawn.tolist()) == (kind, expected.tolist())
 
 
 @settings(max_examples=20, deadline=None)

@@ -43,7 +43,7 @@ def pack(data: Path, target: Path, *names: str) -> Path:
             shards = {}
             for split, below in splits.items():
                 shards |= _shards(split, packed_files(data, below, classes))
-            write_dataset(data, target, entry.name, str(dataset.coverage), shards, classes)
+            write_dataset(data, target, entry.name, shards, classes)
     return target
 
 

@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -38,7 +37,6 @@ from layerboard.zoo.own.module.options import (
 from layerboard.zoo.own.module.parts import find_attention, find_parts
 from layerboard.zoo.own.module.probe import probe, require_own_features, tensor_bytes
 from layerboard.zoo.own.module.reading import LAYOUT_WORDS, Structure, structure_of
-from layerboard.zoo.own.module.settings import Settings, settings_of
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.spec.origin import MODULE
 from layerboard.zoo.view.geometry import nearest_multiple
@@ -93,34 +91,19 @@ class NetworkCopy:
         return replace(identity, fingerprint=combined.hexdigest()[:20])
 
     def _digest(self) -> str:
-        """``sha256:`` and 16 digits, which change whenever features would; InputError if chance is in these.
+        """``sha256:`` and 16 digits of weights, of where blocks are, and of the features of fixed images.
 
-        They are of weights, settings and code, and of what the network computes. What a forward pass changes,
-        such as an activation that is kept, is no setting. If one cannot be described, no other network has
-        these digits, and a line says so.
+        Raises InputError if features depend on chance, or on the other images of a batch.
         """
-        states: list[Settings] = []
 
         def measure(backbone: HookedBackbone) -> bytes:
             require_own_features(backbone)
-            return probe(backbone, lambda: states.append(settings_of(backbone.body)))
+            return probe(backbone)
 
-        computed = self._computed(self.spec, measure)
-        before, after = states[-2:]
-        settings = {path: setting for path, setting in after.items() if before.get(path) == setting}
-        combined = hashlib.sha256(computed)
-        examined = self._examined
-        for fact in (examined.blocks, examined.final_norm, examined.layouts, *sorted(settings.items())):
-            combined.update(repr(fact).encode())
+        examined, combined = self._examined, hashlib.sha256(self._computed(self.spec, measure))
+        combined.update(repr((examined.blocks, examined.final_norm, examined.layouts)).encode())
         for name, tensor in (*self._net.named_parameters(), *self._net.named_buffers()):
             combined.update(name.encode() + tensor_bytes(tensor))
-        if unlike := [(path, kind) for path, (_, kind) in settings.items() if kind]:
-            combined.update(os.urandom(16))
-            path, kind = unlike[0]
-            self.lines += (
-                f"  its scores serve this copy alone: {'.'.join(filter(None, path))} holds a {kind}, which "
-                "cannot be compared with that of another network",
-            )
         return f"sha256:{combined.hexdigest()[:16]}"
 
     def _computed(self, spec: BackboneSpec, measure: Callable[[HookedBackbone], bytes] = probe) -> bytes:
