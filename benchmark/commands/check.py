@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -13,7 +12,7 @@ from layerboard.benchmark.commands.result import Files, Result
 from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words, of_form
 from layerboard.benchmark.forms.request import DataOptions, DeviceOptions
 from layerboard.benchmark.machine import diagnoses
-from layerboard.zoo.errors import InputError, counted, ensure, some
+from layerboard.zoo.errors import InputError, ensure, some
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
@@ -24,18 +23,10 @@ if TYPE_CHECKING:
 SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
 REFUSED = "refused"  # state of weights that are not what their name says
 UNCOUNTED = (
-    "Near-duplicates are not counted yet: layerboard run {data} -o {output} counts those of images without "
-    "groups, by the vectors of a backbone; then this command writes the pairs."
+    "Near-duplicates are not counted yet: layerboard run --images DIR -o {output} counts those of images "
+    "without groups, by the vectors of a backbone, and writes the pairs."
 )
-UNSTORED = (
-    "{share:.0f} % of the {images:,} images of {dataset} have a near-duplicate by the vectors of {backbone}, "
-    "but these are not in {cache}, where layerboard features --backbones {backbone} with the same images and "
-    "output stores them; then this command writes the pairs."
-)
-PAIRED = (
-    "{paired:,} of the {images:,} images of {dataset} are in {pairs} of near-duplicates, by the vectors of "
-    "{backbone}: see {path}."
-)
+PAIRED = "Pairs of near-duplicates, as runs have counted them, are in {path}."
 
 
 class CheckRequest(DeviceOptions, DataOptions):
@@ -50,8 +41,8 @@ class CheckRequest(DeviceOptions, DataOptions):
     )
     output: OnePath = Option(
         "results",
-        "With --images: output folder of a run, for the pairs of the near-duplicates that it counted; with "
-        "--weights: of new fingerprints.",
+        "With --images: output folder of a run, which has the pairs of near-duplicates; with --weights: of "
+        "new fingerprints.",
         also="-o",
     )
 
@@ -64,12 +55,12 @@ def check_command(request: CheckRequest) -> int:
     splits were found and which files are skipped. Images are decoded, of a large dataset a sample; `--all`
     decodes every image. Each unreadable one is listed.
 
-    Without options, it says which versions of torch, transformers, faiss and all other libraries are there,
-    whether each can be imported, which devices torch sees, and how much disk is free for the cache. A library
-    that crashes does no harm. Exit code 1 if something is wrong, else 0.
+    Without options, it says which versions of torch, transformers, faiss and all other libraries are there
+    and needed, which devices torch sees, and how much disk is free for the cache. Exit code 1 if something is
+    wrong, else 0.
 
-    A run with `--images` counts near-duplicates by the vectors of a backbone. After it, this command writes
-    their pairs to OUTPUT/near-duplicate-pairs.csv, those across splits first. No image is changed or deleted.
+    A run with `--images` counts near-duplicates by the vectors of a backbone, and writes their pairs to
+    OUTPUT/near-duplicate-pairs.csv, those across splits first. No image is changed or deleted.
 
     With `--weights`, it says of each backbone whether its file has the published size and SHA-256, and
     whether a few drawn images get the features that its fingerprint has: not so with another file, mean,
@@ -114,7 +105,7 @@ def check(request: CheckRequest) -> Files:
     and a sentence.
 
     ``parts`` are the unreadable images of each dataset that has some, with their reasons. ``paths`` has the
-    table of the near-duplicates, if it was written.
+    table of the near-duplicates that runs have counted, if there are some.
 
     Example:
         >>> import layerboard
@@ -124,6 +115,7 @@ def check(request: CheckRequest) -> Files:
     import pandas as pd
 
     from layerboard.benchmark.engines.progress import Terminal
+    from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS
     from layerboard.tasks.datasets.facts import BLANK
 
     if request == CheckRequest():
@@ -143,11 +135,13 @@ def check(request: CheckRequest) -> Files:
     )
     parts = [_listed(inspection, broken) for inspection, broken in opened if broken]
     own = request.images and any(inspection.data is not None for inspection in inspections)
-    notes, paths = _near_duplicates(request, report) if own else ((), ())
+    pairs = request.output / NEAR_DUPLICATE_PAIRS
+    paths = (pairs,) if own and pairs.is_file() else ()
+    notes = [PAIRED.format(path=pairs) if paths else UNCOUNTED.format(output=request.output)] if own else []
     said = (note for each in inspections if each.data for note in each.data.coverage.notes)
-    notes += tuple(f"{note}." for note in said if BLANK in note)
+    notes += [f"{note}." for note in said if BLANK in note]
     return Files(
-        title="What is there", frame=frame, table=frame, notes=notes, parts=tuple(parts), paths=paths
+        title="What is there", frame=frame, table=frame, notes=tuple(notes), parts=tuple(parts), paths=paths
     )
 
 
@@ -236,45 +230,6 @@ def _opened(
     state = State.BROKEN if len(broken) == len(chosen) else State.PARTIAL
     text = f"{text}, {len(broken):,} unreadable ({some(name for name, _ in broken)})"
     return inspection._replace(state=state, text=text), broken
-
-
-def _near_duplicates(request: CheckRequest, report: "Reporter") -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """What is known of near-duplicates among the user's own images, and the table of the pairs, if any."""
-    import pandas as pd
-
-    from layerboard.benchmark.jobs.near_duplicates import pairs_of_run, request_of_run
-    from layerboard.leaderboards.blocks.csv import csv_text
-    from layerboard.leaderboards.blocks.display import plain_name
-    from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
-    from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS
-    from layerboard.zoo.atomic import write_whole
-
-    options = {
-        name: vars(request)[name] for name in ("images", "labels", "groups", "target", "device", "cache")
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    counted_pairs, path = [], request.output / NEAR_DUPLICATE_PAIRS
-    counts = read_near_duplicates(request.output)
-    with suppress(InputError):  # of a folder without a run, or of one on something else
-        run = request_of_run(request.output, **given) if counts else None
-        counted_pairs = pairs_of_run(run, counts.values(), report) if run else []
-    if not counted_pairs:
-        labels = f" --labels {request.labels}" if request.labels else ""
-        data = f"--images {' '.join(request.images)}{labels}"
-        return (UNCOUNTED.format(data=data, output=request.output),), ()
-    notes, tables = list[str](), dict[str, pd.DataFrame]()
-    for count, pairs in counted_pairs:
-        facts = {"dataset": plain_name(count.dataset), "images": count.images, "backbone": count.backbone}
-        if pairs is None:
-            notes.append(UNSTORED.format(share=100 * count.share, cache=request.cache, **facts))
-        else:
-            paired = len({*pairs["file"], *pairs["other"]})
-            number = counted(len(pairs), "pairs")
-            notes.append(PAIRED.format(paired=paired, pairs=number, path=path, **facts))
-            tables[count.dataset] = pairs
-    if tables:
-        write_whole(path, csv_text(pd.concat(tables, names=["dataset"]).reset_index(0)))
-    return tuple(notes), (path,) if tables else ()
 
 
 def _unreadable(image: "Sample") -> str:
