@@ -76,7 +76,12 @@ def check_command(request: CheckRequest) -> int:
     from layerboard.tasks.datasets.catalogue import State
 
     if request == CheckRequest():
-        return _say_diagnoses()
+        wrong = 0
+        for diagnosis in diagnoses():
+            say(diagnosis)
+            wrong += diagnosis.wrong
+        say(f"{wrong} wrong" if wrong else "Nothing is wrong.")
+        return min(wrong, 1)
     checked = of_form(check)(request)
     say(checked.text())
     if request.weights:
@@ -84,16 +89,6 @@ def check_command(request: CheckRequest) -> int:
     states = set(checked.frame["state"])
     usable = states & {State.COMPLETE.value, State.PARTIAL.value}
     return 2 if State.BROKEN.value in states or not usable else 0
-
-
-def _say_diagnoses() -> int:
-    """Print what is found of libraries and machine, as it is found; returns the exit code."""
-    wrong = 0
-    for diagnosis in diagnoses():
-        say(diagnosis)
-        wrong += diagnosis.wrong
-    say(f"{wrong} wrong" if wrong else "Nothing is wrong.")
-    return 1 if wrong else 0
 
 
 @check_command.python
@@ -133,7 +128,11 @@ def check(request: CheckRequest) -> Files:
         [(each.name, each.state.value, each.text) for each in inspections],
         columns=["dataset", "state", "what is there"],
     )
-    parts = [_listed(inspection, broken) for inspection, broken in opened if broken]
+    unreadable = [
+        (f"Unreadable images of {inspection.name}", pd.DataFrame(broken, columns=["file", "reason"]))
+        for inspection, broken in opened
+        if broken
+    ]
     own = request.images and any(inspection.data is not None for inspection in inspections)
     pairs = request.output / NEAR_DUPLICATE_PAIRS
     paths = (pairs,) if own and pairs.is_file() else ()
@@ -141,7 +140,12 @@ def check(request: CheckRequest) -> Files:
     said = (note for each in inspections if each.data for note in each.data.coverage.notes)
     notes += [f"{note}." for note in said if BLANK in note]
     return Files(
-        title="What is there", frame=frame, table=frame, notes=tuple(notes), parts=tuple(parts), paths=paths
+        title="What is there",
+        frame=frame,
+        table=frame,
+        notes=tuple(notes),
+        paths=paths,
+        parts=tuple(Result(title=title, frame=rows, table=rows) for title, rows in unreadable),
     )
 
 
@@ -239,11 +243,3 @@ def _unreadable(image: "Sample") -> str:
     except InputError as error:
         return str(error)
     return ""
-
-
-def _listed(inspection: "Inspection", broken: list[tuple[str, str]]) -> Result:
-    """The unreadable images of a dataset."""
-    import pandas as pd
-
-    frame = pd.DataFrame(broken, columns=["file", "reason"])
-    return Result(title=f"Unreadable images of {inspection.name}", frame=frame, table=frame)

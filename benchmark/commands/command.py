@@ -1,5 +1,6 @@
 """Commands made from forms of options (`benchmark.option`), and functions that several commands share."""
 
+import inspect
 import json
 import re
 import shlex
@@ -16,16 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, get_args
 
 import typer
 
-from layerboard.benchmark.forms.option import (
-    Filled,
-    Option,
-    P,
-    Result,
-    called_with,
-    declared,
-    docstring,
-    filled_form,
-)
+from layerboard.benchmark.forms.option import Filled, Option, P, Result, called_with, declared, filled_form
 from layerboard.zoo.errors import InputError, few_of, fitting, printable, unknown
 
 if TYPE_CHECKING:
@@ -66,12 +58,12 @@ class Command(Generic[P, Filled]):
                 raise typer.Exit(code)
 
         vars(command)["__signature__"] = Signature([context, *map(_parameter, declared(self.form))])
-        command.__doc__ = docstring(self.handle)
+        command.__doc__ = inspect.getdoc(self.handle)
         return command
 
     def python(self, function: Callable[[Filled], Result]) -> Callable[P, Result]:
         """Turn a function of the filled form into a public one with the command's options and help."""
-        said, _, _ = docstring(self.handle).partition("\n\nExample")
+        said, _, _ = (inspect.getdoc(self.handle) or "").partition("\n\nExample")
         summary = f"{said}\n\nDoes what ``layerboard {self.name}`` does, with the same options."
         return called_with(self.form, summary)(function)
 

@@ -72,7 +72,16 @@ def run_command(given: RunForm) -> int:
         say(f"layerboard {VERSION}: {_in_short(given)}")
     require_names(given)
     if given.plan:
-        _plan(given)
+        with ended_by_signals("interrupted; nothing was kept") as report:
+            from layerboard.benchmark.forecast.forecast import forecast_run
+
+            foreseen = forecast_run(given, report)
+        if given.json:
+            say_json(asdict(foreseen))
+        else:
+            planned = _planned(foreseen)
+            assert planned.table is not None
+            say("\n".join([table_text(planned.table), "", *planned.notes]))
         return 0
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.api import execute
@@ -116,19 +125,6 @@ def require_names(request: Request) -> None:
     for spec in all_specs():
         if spec.name in named and taps_of(spec, request.taps):  # without any, the run leaves it out or asks
             select_layers(request.layers, spec, request.taps)
-
-
-def _plan(given: RunForm) -> None:
-    with ended_by_signals("interrupted; nothing was kept") as report:
-        from layerboard.benchmark.forecast.forecast import forecast_run
-
-        foreseen = forecast_run(given, report)
-    if given.json:
-        say_json(asdict(foreseen))
-        return
-    planned = _planned(foreseen)
-    assert planned.table is not None
-    say("\n".join([table_text(planned.table), "", *planned.notes]))
 
 
 def _summary(summary: "RunSummary") -> Iterator[str]:

@@ -188,7 +188,12 @@ class Terminal(Reporter):
             if not self._bars:
                 self._tell()
         elif kind == "stop":
-            self._stop(stage)
+            with self._lock:
+                self._progress.remove_task(self._open.pop(stage))
+                if not self._open:
+                    self._over.set()
+                    if self._bars:
+                        self._progress.stop()
         else:
             with suppress(OSError):  # nobody reads it any more; the work goes on
                 self._print(content)
@@ -204,14 +209,6 @@ class Terminal(Reporter):
                 self._last_line, self._over = perf_counter(), threading.Event()
                 threading.Thread(target=self._beat, args=(self._over,), daemon=True).start()
             self._open[stage] = self._progress.add_task(title, total=total, unit=unit)
-
-    def _stop(self, stage: tuple[int, int]) -> None:
-        with self._lock:
-            self._progress.remove_task(self._open.pop(stage))
-            if not self._open:
-                self._over.set()
-                if self._bars:
-                    self._progress.stop()
 
     def _beat(self, over: threading.Event) -> None:
         """Tell how far the run is while a stage does not advance, until all are over."""

@@ -88,7 +88,12 @@ def forecast_run(request: Request, report: Reporter) -> Forecast:
     timings = _Timings(work)
 
     def expected() -> float:
-        return _expected(timings.steps(), workers, shared) + sum(step.seconds for step in apart)
+        """Seconds of the steps of backbones, side by side, and of those apart."""
+        busy: defaultdict[str, float] = defaultdict(float)
+        for step in timings.steps():
+            busy[step.backbone] += step.seconds
+        longest = 0.0 if shared else max(busy.values(), default=0.0)
+        return max(longest, sum(busy.values()) / workers) + sum(step.seconds for step in apart)
 
     threads = torch.get_num_threads()
     if workers > 1 and not shared:
@@ -109,15 +114,6 @@ def forecast_run(request: Request, report: Reporter) -> Forecast:
         forwards=sum(step.images for step in steps),
         disk=sum(step.disk for step in steps),
     )
-
-
-def _expected(steps: Iterable[ForecastStep], workers: int, shared: bool) -> float:
-    """Seconds of the steps of backbones, side by side; ``shared``: workers share one in pieces."""
-    busy: defaultdict[str, float] = defaultdict(float)
-    for step in steps:
-        busy[step.backbone] += step.seconds
-    longest = 0.0 if shared else max(busy.values(), default=0.0)
-    return max(longest, sum(busy.values()) / workers)
 
 
 _Kind = tuple[str, View, tuple[str, ...]]  # backbone, view and listeners of passes with equal time per image
@@ -260,21 +256,19 @@ def _memory(work: Prepared, workers: int) -> int:
     most = min(workers * sum(kept.values()), work.run.request.workers * KEPT_BYTES)
     if work.run.devices[0].type == "cuda":
         return most + torch.cuda.max_memory_allocated(work.run.devices[0])
-    used = _peak_bytes()
+    if sys.platform == "win32":
+        import psutil
+
+        used = int(psutil.Process().memory_info().peak_wset)
+    else:
+        import resource
+
+        unit = 1 if sys.platform == "darwin" else 1024
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     scored = work.run.plan.tasks.needing("passes")
     images = (sum(len(source.samples) for source in task.vector_sources) for task in scored)
     bank = 2 * 4 * max((spec.width for spec in work.run.plan.backbones), default=0) * max(images, default=0)
     return most + (used + bank if workers == 1 else used + workers * (used + bank))
-
-
-def _peak_bytes() -> int:
-    if sys.platform == "win32":
-        import psutil
-
-        return int(psutil.Process().memory_info().peak_wset)
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _notes(work: Prepared, failures: Iterable[Failure]) -> Iterator[str]:

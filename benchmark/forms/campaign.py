@@ -6,7 +6,7 @@ Beside the options a file can have `PINS`, the weights of its backbones (`benchm
 import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -139,24 +139,19 @@ def require_harmless(name: str, values: Mapping[str, Any], options: Options) -> 
         several = [*value.values()] if isinstance(value, Mapping) else value
         for text in map(str, several if isinstance(several, list | tuple) else (value,)):
             path = Path(text.removeprefix(origin_mark(text)).removeprefix(PREFIX))
+            below = any(map(Path(os.path.realpath(path)).is_relative_to, folders))  # with its links resolved
             what = ""
             if option.name in _CODE and origin_of(entry_name(text)) is OBJECT:
                 what = "Python code"
             elif option.name == "engine" and ":" in text:
                 what = "a cluster"
-            elif _takes_paths(option) and not _is_below(path, folders):
+            elif _takes_paths(option) and (not below or any(part[0] == "~" for part in path.parts)):
                 what = f"a path outside of {' and '.join(map(str, dict.fromkeys(folders)))}"
             if what:
                 raise InputError(
                     f"{file}: {option.name} has {shortened(text)}, {what}, which a file cannot name alone; "
                     f"give {option.flag}, too, if you trust it"
                 )
-
-
-def _is_below(path: Path, folders: Sequence[Path]) -> bool:
-    """Whether a path, with its links resolved, is below a folder, and begins at no home of a user."""
-    real = Path(os.path.realpath(path))
-    return any(map(real.is_relative_to, folders)) and not any(part[0] == "~" for part in path.parts)
 
 
 def in_campaign(name: str, text: str) -> str:

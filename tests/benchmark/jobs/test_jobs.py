@@ -15,7 +15,6 @@ from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import passes
-from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.pieces import PassesAndScores
 from layerboard.benchmark.jobs.prepare import PlannedRun, Prepared, prepare
 from layerboard.benchmark.passes.failures import NO_MEMORY, DiskFullError, Failure, failure
@@ -76,7 +75,7 @@ def test_fingerprints_follow_from_what_they_are_made_of(data: Path, tmp_path: Pa
 
     def prints(**changes: object) -> list[str]:
         changed = replace(setup, request=replace(setup.request, **changes))  # type: ignore[arg-type]
-        return [JobMaker(changed).records_print(task) for task in (knn, davis)]
+        return [changed.records_print(task) for task in (knn, davis)]
 
     usual = prints()
     assert prints() == usual
