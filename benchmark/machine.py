@@ -32,7 +32,11 @@ def diagnoses() -> Iterator[Diagnosis]:
     """What was found of the libraries, the devices and the cache, part by part."""
     yield Diagnosis(OURS, f"{version(OURS)}, Python {sys.version.split()[0]} on {sys.platform}")
     yield from _libraries()
-    yield _devices()
+    import torch
+
+    built = f"torch is built for {f'CUDA {torch.version.cuda}' if torch.version.cuda else 'no CUDA'}"
+    names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    yield Diagnosis("devices", f"{', '.join([f'{os.cpu_count()} CPU cores', *names])}; {built}")
     yield _cache()
 
 
@@ -57,14 +61,6 @@ def _libraries() -> Iterator[Diagnosis]:
         fits = each.specifier.contains(present, prereleases=True)
         needs = f"{present} is installed, and {name}{each.specifier} is needed: {install}"
         yield Diagnosis(name, present if fits else needs, wrong=not fits)
-
-
-def _devices() -> Diagnosis:
-    import torch
-
-    built = f"torch is built for {f'CUDA {torch.version.cuda}' if torch.version.cuda else 'no CUDA'}"
-    names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
-    return Diagnosis("devices", f"{', '.join([f'{os.cpu_count()} CPU cores', *names])}; {built}")
 
 
 def _cache() -> Diagnosis:

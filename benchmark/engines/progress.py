@@ -42,7 +42,7 @@ class Reporter:
 
     _numbers = count()
 
-    def __init__(self, send: Callable[[Message], None], process: int = 0) -> None:
+    def __init__(self, send: Callable[[Message], object], process: int = 0) -> None:
         self.send, self.process = send, process
 
     @contextmanager
@@ -60,19 +60,11 @@ class Reporter:
         self.send(("say", (self.process, 0), line))
 
 
-def _ignore(told: float | str) -> None:
-    """Do nothing with what is done, or said."""
-
-
 class Silent(Reporter):
-    """A reporter without bars of its own: what several jobs do may advance a bar that is open already.
+    """A reporter without bars, which hands on what is said, or shows nothing: for runs from Python."""
 
-    It shows nothing, for runs from Python, unless it is given another reporter.
-    """
-
-    def __init__(self, advance: Advance = _ignore, say: Callable[[str], None] = _ignore) -> None:
-        takers: dict[str, Callable[[Any], None]] = {"advance": advance, "say": say}
-        super().__init__(lambda message: takers.get(message[0], _ignore)(message[2]))
+    def __init__(self, say: Callable[[str], object] = str) -> None:
+        super().__init__(lambda message: say(message[2]) if message[0] == "say" else None)
 
 
 @contextmanager

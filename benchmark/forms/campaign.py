@@ -202,22 +202,20 @@ def _moved(value: Any, option: Option[Any, Any], start: Path, end: Path | None =
         with suppress(WrongValueError):  # of NAME=PATH; what is wrong is said when the form is filled
             value = option.parse(value)
 
-    def move(path: object) -> object:
-        is_text = isinstance(path, str | Path)
-        return _moved_path(str(path), start, end, sure=option.name != "backbones") if is_text else path
+    def move(given: object) -> object:
+        """A path, moved unless it has a scheme; what may be a name is one if such a folder exists."""
+        if not isinstance(given, str | Path):
+            return given
+        text, mark = str(given), origin_mark(str(given))
+        path = text.removeprefix(mark)
+        if os.path.isabs(path) or _NO_PATH.match(path):
+            return text
+        whole, entry = os.path.normpath(start / path), start / entry_name(path)
+        sure = option.name != "backbones" or mark or path.startswith(".")
+        if not (sure or os.path.exists(whole) or entry.is_dir()):
+            return text
+        return f"{mark}{os.path.relpath(whole, end) if end else whole}"
 
     if isinstance(value, Mapping):
         return {key: move(each) for key, each in value.items()}
     return [*map(move, value)] if isinstance(value, list | tuple) else move(value)
-
-
-def _moved_path(text: str, start: Path, end: Path | None, *, sure: bool) -> str:
-    """A text that is ``sure`` to be a path, unless it has a scheme, or is one if such a folder exists."""
-    mark = origin_mark(text)
-    path = text.removeprefix(mark)
-    if os.path.isabs(path) or _NO_PATH.match(path):
-        return text
-    whole, entry = os.path.normpath(start / path), start / entry_name(path)
-    if not (sure or mark or path.startswith(".") or os.path.exists(whole) or entry.is_dir()):
-        return text
-    return f"{mark}{os.path.relpath(whole, end) if end else whole}"

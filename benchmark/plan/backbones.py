@@ -33,14 +33,17 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     specs, named = _found(patterns, request)
     specs = with_weights([*specs, *_checkpoints(series, request, report)], series.weights or {})
     if request.floor and not any(spec.is_floor for spec in specs):
-        specs += _floors_for(specs, suite)
+        sizes, floors = {spec.input_size for spec in specs}, [each for each in all_specs() if each.is_floor]
+        alike = [floor for floor in floors if {floor.input_size} == sizes]  # that all backbones share
+        specs += alike or [floor for floor in floors if floor.name in suite.floors]
     usual = _wanted(Variant(""), request)
     every = [*chain(*named.values())] or usual
     # the floors have all sizes of the backbones, in one dtype
-    floors = [Variant("", size, every[0].dtype) for size in dict.fromkeys(each.input_size for each in every)]
+    sides = dict.fromkeys(each.input_size for each in every)
+    of_floors = [Variant("", side, every[0].dtype) for side in sides]
     placed: list[BackboneSpec] = []
     for spec in (with_rule(spec, request.interpolation) for spec in specs):
-        variants = floors if spec.is_floor else named.get(spec.name, usual)
+        variants = of_floors if spec.is_floor else named.get(spec.name, usual)
         shown, lines = shown_as_each(spec, variants)
         placed += shown
         for line in lines:
@@ -204,14 +207,6 @@ def with_rule(spec: BackboneSpec, interpolation: InterpolationChoice) -> Backbon
     if interpolation == "auto" or spec.is_floor or convnet or not OWN_POSITIONS.isdisjoint(spec.model_types):
         return spec
     return replace(spec, interpolation=interpolation)
-
-
-def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpec]:
-    """The floors at the input size that all backbones share, or else those of the suite."""
-    sizes = {spec.input_size for spec in specs}
-    floors = [spec for spec in all_specs() if spec.is_floor]
-    alike = [spec for spec in floors if {spec.input_size} == sizes]
-    return alike or [spec for spec in floors if spec.name in suite.floors]
 
 
 def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:

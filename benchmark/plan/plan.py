@@ -104,20 +104,16 @@ class Plan:
             return None
         source = task.sources[0 if task.vector_sources else -1]
         if source.key not in self._first:
-            self._first[source.key] = _first_readable(source)
+            self._first[source.key] = None  # if none can be read
+            for sample in islice(source.samples, TRIED):
+                with suppress(InputError):
+                    self._first[source.key] = sample.open().size, sample.box
+                    break
         first = self._first[source.key]
         return first and view_size(view_for(spec, source.view), *first)
 
     def __reduce__(self) -> tuple[Callable[[PlanRecipe], "Plan"], tuple[PlanRecipe]]:
         return _made_again, (self.recipe,)
-
-
-def _first_readable(source: Source) -> _Cropped | None:
-    """Width and height of the first image of a source that can be read, and its box; None if none can."""
-    for sample in islice(source.samples, TRIED):
-        with suppress(InputError):
-            return sample.open().size, sample.box
-    return None
 
 
 def view_for(spec: BackboneSpec, view: View) -> View:
