@@ -1,7 +1,7 @@
 """Jobs, which an engine carries out, and fingerprints of everything that their results depend on.
 
 Jobs are frozen and small, whatever the size of the data: one carries its pass, or its task. Pickled, it only
-names them: another process finds them in the plan, which it makes once from its recipe.
+names them: another process finds them in the plan, which it makes once.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -25,7 +25,7 @@ from layerboard.benchmark.plan.lock import (
     read_lock,
     require_locked,
 )
-from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, shown_alike
+from layerboard.benchmark.plan.plan import Plan, make_plan, shown_alike
 from layerboard.benchmark.plan.series import find_series
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.records.records import ResultFiles, is_current
@@ -88,7 +88,7 @@ def plan_of(request: Request, report: Reporter, *, writes: bool = True) -> Plann
         write_local_names(backbones, request.output, find_series(request).names(request.output))
     location = find_data(request, suite, protocols)
     ways = request.transform, request.fuse, request.compress
-    plan = make_plan(PlanRecipe(backbones, request.tasks, location, *ways))
+    plan = make_plan(backbones, request.tasks, location, *ways)
     for line in (*plan.tasks.understood, *shown_alike(plan)):
         report.say(line)
     there = [task for task in plan.tasks.every if task.needs != "device"] or plan.tasks.every

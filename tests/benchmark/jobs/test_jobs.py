@@ -19,7 +19,7 @@ from layerboard.benchmark.jobs.pieces import PassesAndScores
 from layerboard.benchmark.jobs.prepare import PlannedRun, Prepared, prepare
 from layerboard.benchmark.passes.failures import NO_MEMORY, DiskFullError, Failure, failure
 from layerboard.benchmark.plan.location import DataLocation
-from layerboard.benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
+from layerboard.benchmark.plan.plan import Plan, fewest_passes, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.tasks.framework.protocols import PAPER
 from layerboard.tasks.similarity.cka import CkaTask
@@ -32,7 +32,7 @@ from tests.benchmark.runs import TASKS, Tally, assert_same_records, run
 
 def planned(data: Path, *tasks: str, location: DataLocation | None = None) -> Plan:
     location = location or DataLocation(STANDARD_SUITE.datasets, data)
-    return make_plan(PlanRecipe(find(BACKBONES), tasks, location))
+    return make_plan(find(BACKBONES), tasks, location)
 
 
 def prepared(plan: Plan, place: Path, **options: object) -> Prepared:
