@@ -35,15 +35,15 @@ def features_command(given: FeaturesForm) -> int:
         from layerboard.benchmark.vectors import write_vectors
 
         done = write_vectors(given, report)
-    report.say(f"{done.images or 'no'} {'image' if done.images == 1 else 'images'} went through a backbone")
-    for line in done.unreadable:
-        report.say(f"left out: {line}")
-    for failure in done.failures:
-        report.say(f"failed: {failure}")
-    for folder, count in Counter(file.path.parent for file in done.files).items():
-        report.say(f"wrote {counted(count, 'files')} in {folder}")
-    for option, path in {file.command: file.path for file in done.files}.items():
-        report.say(f"for example: layerboard {option} {path}")
+    folders = Counter(file.path.parent for file in done.files)
+    examples = {file.command: file.path for file in done.files}
+    report.say(
+        f"{done.images or 'no'} {'image' if done.images == 1 else 'images'} went through a backbone",
+        *(f"left out: {line}" for line in done.unreadable),
+        *(f"failed: {failure}" for failure in done.failures),
+        *(f"wrote {counted(count, 'files')} in {folder}" for folder, count in folders.items()),
+        *(f"for example: layerboard {option} {path}" for option, path in examples.items()),
+    )
     return exit_code(done.failures)
 
 

@@ -87,8 +87,7 @@ def run_command(given: RunForm) -> int:
         from layerboard.benchmark.api import execute
 
         summary = execute(given, report)
-    for line in _summary(summary):
-        report.say(line)
+    report.say(*_summary(summary))
     text, answered = text_to(summary)
     if answered:
         pages = [page for page in summary.pages if page.suffix == ".md"]  # in order, the leaderboard last

@@ -55,9 +55,10 @@ class Reporter:
         finally:
             self.send(("stop", stage, None))
 
-    def say(self, line: str) -> None:
-        """Print a line that stays on the screen."""
-        self.send(("say", (self.process, 0), line))
+    def say(self, *lines: str) -> None:
+        """Print lines that stay on the screen."""
+        for line in lines:
+            self.send(("say", (self.process, 0), line))
 
 
 class Silent(Reporter):

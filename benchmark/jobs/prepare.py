@@ -73,8 +73,7 @@ def plan_of(request: Request, report: Reporter, *, writes: bool = True) -> Plann
     Unless it ``writes``, the folders of the run are neither created nor tested, and only the cache is
     written, with what a run would fetch: weights and datasets. Raises InputError for a wrong request.
     """
-    for line in request.replaced:
-        report.say(line)
+    report.say(*request.replaced)
     suite, devices = choose_suite(request), find_devices(request)
     protocols = find_protocols(request, suite)
     settled = replace(request, dtype=find_dtypes(request.dtype, protocols, devices[0], report))
@@ -89,8 +88,7 @@ def plan_of(request: Request, report: Reporter, *, writes: bool = True) -> Plann
     location = find_data(request, suite, protocols)
     ways = request.transform, request.fuse, request.compress
     plan = make_plan(backbones, request.tasks, location, *ways)
-    for line in (*plan.tasks.understood, *shown_alike(plan)):
-        report.say(line)
+    report.say(*plan.tasks.understood, *shown_alike(plan))
     there = [task for task in plan.tasks.every if task.needs != "device"] or plan.tasks.every
     name = images_suite(task.dataset for task in there) if request.images else suite.name
     entries = (spec.entry for spec in backbones if not spec.is_floor)

@@ -46,18 +46,14 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
         variants = of_floors if spec.is_floor else named.get(spec.name, usual)
         shown, lines = shown_as_each(spec, variants)
         placed += shown
-        for line in lines:
-            report.say(line)
+        report.say(*lines)
     placed, left_out = with_taps(placed, request.taps)
-    for line in left_out:
-        report.say(line)
+    report.say(*left_out)
     for spec in {(Variant.of(spec.entry).checkpoint[0], spec.input_size): spec for spec in placed}.values():
-        if facts := describe_backbone(spec, request.cache):
-            report.say(facts)
+        report.say(*filter(None, [describe_backbone(spec, request.cache)]))
     for spec in placed:
         select_layers(request.layers, spec, request.taps)  # wrong ones are reported before any work
-    for line in _without_sets(request, [spec for spec in placed if not spec.is_floor]):
-        report.say(line)
+    report.say(*_without_sets(request, [spec for spec in placed if not spec.is_floor]))
     return tuple(placed)
 
 
@@ -97,8 +93,7 @@ def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
             lacking[name] = "pip install 'layerboard[timm]' adds it"
     lines = [f"{name} of the suite {suite.name} is left out: {advice}" for name, advice in lacking.items()]
     ensure(len(lacking) != len(suite.backbones), "; ".join(lines))
-    for line in lines:
-        report.say(line)
+    report.say(*lines)
     return [name for name in suite.backbones if name not in lacking]
 
 
@@ -126,8 +121,7 @@ def _found(
 def _checkpoints(series: Series, request: Request, report: Reporter) -> list[BackboneSpec]:
     """The checkpoints of trainings as backbones, named by training and step; reports what was found."""
     trainings = series.names(request.output)
-    for line in series.lines(trainings):
-        report.say(line)
+    report.say(*series.lines(trainings))
     meant = find_each({each.weights_of or each.backbone: None for each in series.steps}, request.cache)
     specs = []
     for each in series.steps:
