@@ -34,8 +34,9 @@ PANELS = {  # names of commands, in the order of the help; each is that of its m
 
 
 def _command_of(name: str) -> Command[..., Any]:
-    module = import_module(f"layerboard.benchmark.commands.{name}")
-    return next(each for each in vars(module).values() if isinstance(each, Command) and each.name == name)
+    there = vars(import_module(f"layerboard.benchmark.commands.{name}")).values()
+    commands = (getattr(each, "command", each) for each in there)
+    return next(each for each in commands if isinstance(each, Command) and each.name == name)
 
 
 # of every command, since click keeps the option with which a command was first seen, alone or below others

@@ -7,9 +7,9 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import command, say
+from layerboard.benchmark.commands.command import public
 from layerboard.benchmark.commands.result import Files, Result
-from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words, of_form
+from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words
 from layerboard.benchmark.forms.request import DataOptions, DeviceOptions
 from layerboard.benchmark.machine import diagnoses
 from layerboard.zoo.errors import InputError, ensure, some
@@ -47,8 +47,8 @@ class CheckRequest(DeviceOptions, DataOptions):
     )
 
 
-@command("check", CheckRequest)
-def check_command(request: CheckRequest) -> int:
+@public("check", CheckRequest)
+def check(request: CheckRequest) -> Files:
     """Check data, or the libraries and the machine, before a run.
 
     It shows which datasets are complete, partial, missing or damaged; for your own images, which classes and
@@ -72,35 +72,13 @@ def check_command(request: CheckRequest) -> int:
     - `layerboard check --images MY_FOLDER --labels labels.csv`
     - `layerboard check --images MY_FOLDER -o results`
     - `layerboard check --weights dinov2-s14`
-    """
-    from layerboard.tasks.datasets.catalogue import State
 
-    if request == CheckRequest():
-        wrong = 0
-        for diagnosis in diagnoses():
-            say(diagnosis)
-            wrong += diagnosis.wrong
-        say(f"{wrong} wrong" if wrong else "Nothing is wrong.")
-        return min(wrong, 1)
-    checked = of_form(check)(request)
-    say(checked.text())
-    if request.weights:
-        return int((checked.frame["state"] == REFUSED).any())
-    states = set(checked.frame["state"])
-    usable = states & {State.COMPLETE.value, State.PARTIAL.value}
-    return 2 if State.BROKEN.value in states or not usable else 0
-
-
-@check_command.python
-def check(request: CheckRequest) -> Files:
-    """``frame`` has one row per dataset: its name, its state and what was found.
-
-    Without options it has one row per part of the machine: what, a sentence, and whether it is wrong. With
-    ``weights`` it has one row per backbone: its state, ``same``, ``new``, ``unknown`` or ``refused``,
-    and a sentence.
-
-    ``parts`` are the unreadable images of each dataset that has some, with their reasons. ``paths`` has the
-    table of the near-duplicates that runs have counted, if there are some.
+    Returns:
+        ``frame`` has one row per dataset: its name, its state and what was found. Without options it has one
+        row per part of the machine: what, a sentence, and whether it is wrong. With ``weights`` it has one
+        row per backbone: its state, ``same``, ``new``, ``unknown`` or ``refused``, and a sentence. ``parts``
+        are the unreadable images of each dataset that has some, with their reasons. ``paths`` has the table
+        of the near-duplicates that runs have counted, if there are some.
 
     Example:
         >>> import layerboard
@@ -111,19 +89,26 @@ def check(request: CheckRequest) -> Files:
 
     from layerboard.benchmark.engines.progress import Terminal
     from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS
+    from layerboard.tasks.datasets.catalogue import State
     from layerboard.tasks.datasets.facts import BLANK
 
     if request == CheckRequest():
-        return Files(title="Libraries and machine", frame=pd.DataFrame(map(asdict, diagnoses())))
+        every = [*diagnoses()]
+        wrong = sum(each.wrong for each in every)
+        lines = (*map(str, every), f"{wrong} wrong" if wrong else "Nothing is wrong.")
+        frame = pd.DataFrame(map(asdict, every))
+        return Files(title="Libraries and machine", frame=frame, lines=lines, code=min(wrong, 1))
     if request.weights:
         if request.data or request.images:
             raise InputError("--weights checks backbones; leave --data and --images out")
         rows = [_checked_weights(spec, request) for spec in _backbones(request.weights, request.cache)]
         frame = pd.DataFrame(rows, columns=["backbone", "state", "what was found"])
-        return Files(title="Weights", frame=frame, table=frame)
+        refused = bool((frame["state"] == REFUSED).any())
+        return Files(title="Weights", frame=frame, table=frame, code=int(refused))
     report = Terminal()
     opened = [_opened(each, report, every=request.all) for each in _inspected(request)]
     inspections = [inspection for inspection, _ in opened]
+    states = {each.state for each in inspections}
     frame = pd.DataFrame(
         [(each.name, each.state.value, each.text) for each in inspections],
         columns=["dataset", "state", "what is there"],
@@ -145,6 +130,7 @@ def check(request: CheckRequest) -> Files:
         table=frame,
         notes=tuple(notes),
         paths=paths,
+        code=2 if State.BROKEN in states or not states & {State.COMPLETE, State.PARTIAL} else 0,
         parts=tuple(Result(title=title, frame=rows, table=rows) for title, rows in unreadable),
     )
 

@@ -4,8 +4,8 @@ from collections import Counter
 
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code
 from layerboard.benchmark.commands.result import Files
-from layerboard.benchmark.commands.run import ProgressOption, require_names
-from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.commands.run import require_names
+from layerboard.benchmark.forms.request import ProgressOption, Request
 from layerboard.zoo.errors import counted
 
 

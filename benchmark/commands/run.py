@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
 from layerboard.benchmark.commands.result import Result, table_text
 from layerboard.benchmark.commands.show import answers_to, text_to
-from layerboard.benchmark.forms.option import Form, Option, Plain, called_with
-from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.forms.option import Option, Plain, called_with
+from layerboard.benchmark.forms.request import ProgressOption, Request
 from layerboard.leaderboards.blocks.display import bytes_text
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, counted
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from layerboard.benchmark.forecast.forecast import Forecast
 
 MOST_NAMED = 5  # unreadable images that are named one by one
-
-
-class ProgressOption(Form, panel="Output"):
-    """Whether a Python function shows how far it is."""
-
-    progress: Plain[bool | None] = Option(
-        None, "Show progress (Python only).", usual="in a notebook or a terminal", only="python"
-    )
 
 
 class RunForm(ProgressOption, Request, panel="Output"):

@@ -23,7 +23,7 @@ LONG_SECONDS = 3600  # from so long on, a reader wants to know the time of day o
 FAR_SECONDS = 30 * 24 * 3600  # an estimate beyond is of a stage that has hardly begun
 LINE_SECONDS = 60  # without bars, a line reports the outermost and the newest stage this often
 
-Advance = Callable[[float], None]  # called with the amount of further work done in a stage
+Advance = Callable[[float], object]  # called with the amount of further work done in a stage
 
 
 Message = tuple[str, tuple[int, int], Any]

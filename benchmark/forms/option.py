@@ -217,12 +217,12 @@ def require_something(option: Option[Any, Any], value: object) -> None:
 
 
 def called_with(
-    form: Callable[P, Filled], summary: str = ""
+    form: Callable[P, Filled], documented: Callable[[str], str] = str
 ) -> Callable[[Callable[[Filled], Result]], Callable[P, Result]]:
     """Turn a function of a filled form into one that is called with the options of the form.
 
     Its signature and documentation list all options but those of commands alone. The documentation begins
-    with ``summary``.
+    with what ``documented`` makes of the docstring.
     """
 
     def decorate(function: Callable[[Filled], Result]) -> Callable[P, Result]:
@@ -250,15 +250,11 @@ def called_with(
             return_annotation=inspect.signature(function).return_annotation,
         )
         listed = "\n".join(["Options:", *(option.documentation for option in options)])
-        called.__doc__ = "\n\n".join(filter(None, [summary, inspect.getdoc(function), RAISES, listed]))
+        own = documented(inspect.getdoc(function) or "")
+        called.__doc__ = "\n\n".join(filter(None, [own, RAISES, listed]))
         return called
 
     return decorate
-
-
-def of_form(function: Callable[..., Result]) -> Callable[..., Result]:
-    """The function of a filled form behind one of `called_with`; it speaks of options as commands do."""
-    return cast("Callable[..., Result]", inspect.unwrap(function))
 
 
 def _require_options(
