@@ -97,14 +97,14 @@ def check(request: CheckRequest) -> Files:
         wrong = sum(each.wrong for each in every)
         lines = (*map(str, every), f"{wrong} wrong" if wrong else "Nothing is wrong.")
         frame = pd.DataFrame(map(asdict, every))
-        return Files(title="Libraries and machine", frame=frame, lines=lines, code=min(wrong, 1))
+        return Files(title="Libraries and machine", frame=frame, lines=lines, status=min(wrong, 1))
     if request.weights:
         if request.data or request.images:
             raise InputError("--weights checks backbones; leave --data and --images out")
         rows = [_checked_weights(spec, request) for spec in _backbones(request.weights, request.cache)]
         frame = pd.DataFrame(rows, columns=["backbone", "state", "what was found"])
         refused = bool((frame["state"] == REFUSED).any())
-        return Files(title="Weights", frame=frame, table=frame, code=int(refused))
+        return Files(title="Weights", frame=frame, table=frame, status=int(refused))
     report = Terminal()
     opened = [_opened(each, report, every=request.all) for each in _inspected(request)]
     inspections = [inspection for inspection, _ in opened]
@@ -130,7 +130,7 @@ def check(request: CheckRequest) -> Files:
         table=frame,
         notes=tuple(notes),
         paths=paths,
-        code=2 if State.BROKEN in states or not states & {State.COMPLETE, State.PARTIAL} else 0,
+        status=2 if State.BROKEN in states or not states & {State.COMPLETE, State.PARTIAL} else 0,
         parts=tuple(Result(title=title, frame=rows, table=rows) for title, rows in unreadable),
     )
 

@@ -44,6 +44,7 @@ class Command(Generic[P, Filled]):
     name: str  # its word, such as ``merge``
     form: Callable[P, Filled]
     handle: "Callable[[Filled], Result | int | None]"
+    interrupted: str = "every file that was written is complete"  # what is said on Ctrl-C
 
     @property
     def help(self) -> str:
@@ -60,14 +61,15 @@ class Command(Generic[P, Filled]):
             given = {name: words[name] for name in typed if words[name] not in (None, [])}
             if "progress" in inspect.signature(self.form).parameters:
                 given["progress"] = True
-            with ended_by_signals("interrupted; every file that was written is complete"):
+            with ended_by_signals(f"interrupted; {self.interrupted}"):
                 outcome = self.handle(filled_form(self.form, given))
                 if isinstance(outcome, Result):
-                    if outcome.content is None:
-                        say("\n".join(outcome.lines) or outcome.text())
-                    else:
+                    if outcome.content is not None:
                         say_json(outcome.content)
-                    outcome = outcome.code
+                    else:
+                        for line in (outcome.text(),) if outcome.lines is None else outcome.lines:
+                            say(line)
+                    outcome = outcome.status
             if outcome:
                 raise typer.Exit(outcome)
 
@@ -90,7 +92,7 @@ def command(
 
 
 def public(
-    name: str, form: Callable[P, Filled]
+    name: str, form: Callable[P, Filled], *interrupted: str
 ) -> "Callable[[Callable[[Filled], Given]], Callable[P, Given]]":
     """Decorator that makes a command and a function of Python, with the same options, of one function.
 
@@ -99,7 +101,7 @@ def public(
     """
 
     def decorate(function: Callable[[Filled], Given]) -> Callable[P, Given]:
-        command: Command[P, Filled] = Command(name, form, function)
+        command: Command[P, Filled] = Command(name, form, function, *interrupted)
         called = command.python(function)
         vars(called)["command"] = command
         return called

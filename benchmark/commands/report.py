@@ -61,4 +61,4 @@ def report(request: ReportRequest) -> PageFiles:
         paths += [path for each in reports for path in write_figures(each, folder, formats)]
         notes += [line for each in reports for line in without_figure(each)]
     written = page_files([*dict.fromkeys(paths)])
-    return replace(written, notes=tuple(notes), lines=(*notes, *written.lines))
+    return replace(written, notes=tuple(notes), lines=(*notes, *map(str, written.paths)))

@@ -30,7 +30,7 @@ class Result:
     ``table`` is None; then by ``notes``, one sentence each: how to read it, and what is missing. ``parts``
     are further tables below. ``draw`` gives its charts, the usual one first. As text, it is at most ``width``
     characters wide, and no wider than the terminal. Its command prints this text, or ``lines``, or
-    ``content`` as JSON, and ends with the exit ``code``.
+    ``content`` as JSON, and ends with the exit ``status``.
     """
 
     title: str
@@ -40,9 +40,9 @@ class Result:
     parts: tuple["Result", ...] = ()
     draw: "Callable[[], Iterable[Chart]]" = tuple
     width: int = sys.maxsize
-    lines: tuple[str, ...] = ()
+    lines: tuple[str, ...] | None = None
     content: object = None
-    code: int = 0
+    status: int = 0
 
     def __repr__(self) -> str:
         return self.text(MOST_ROWS)
