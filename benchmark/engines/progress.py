@@ -215,7 +215,7 @@ class Terminal(Reporter):
             if not stages or perf_counter() - self._last_line < LINE_SECONDS:
                 return
             self._last_line = perf_counter()
-        self.say("; ".join(dict.fromkeys(map(_far, stages))))
+        self._show(("say", (self.process, 0), "; ".join(dict.fromkeys(map(_far, stages)))))
 
 
 PERIOD = 0.2  # seconds between two states of the line in a notebook
