@@ -70,12 +70,10 @@ def _execute(request: Request, prepared: Prepared, report: Reporter, pages: bool
     write_run(request.output, prepared.run.options, prepared.lock)
     for files in prepared.current:
         file_under(files, prepared.run.suite)
-    for failure in prepared.failures if prepared.backbones else ():  # before hours of other work
-        report.say(f"will fail: {failure}")
-    if (given := given_weights(prepared.lock)) and prepared.backbones:
-        report.say(given)
-    for left_out in _set_aside(prepared) if request.series else ():
-        report.say(left_out)
+    if prepared.backbones:  # before hours of other work
+        report.say(*(f"will fail: {failure}" for failure in prepared.failures))
+        report.say(*filter(None, [given_weights(prepared.lock)]))
+    report.say(*(_set_aside(prepared) if request.series else ()))
     former = set() if request.examples else named_thumbnails(request.output)
 
     begin = perf_counter()

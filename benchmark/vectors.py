@@ -12,7 +12,6 @@ from layerboard.benchmark.engines.choose import find_engine
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.forms.parsers import USUAL_POOLINGS
 from layerboard.benchmark.forms.request import Request
-from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.job import BackboneJobs, ScoreJob, Setup
 from layerboard.benchmark.jobs.pieces import PassesAndScores, Pieces
 from layerboard.benchmark.jobs.prepare import identified, plan_of
@@ -74,11 +73,10 @@ def vector_jobs(tasks: Sequence[Task], setup: Setup) -> BackboneJobs:
     every = tuple(dict.fromkeys((*USUAL_POOLINGS, *setup.request.poolings)))
     for each in (setup, replace(setup, request=replace(setup.request, poolings=every))):
         served = (replace(pass_.serving(keys), measured=()) for pass_ in setup.plan.passes)
-        maker = JobMaker(each)
-        passes = tuple(maker.pass_job(pass_) for pass_ in served if pass_.vectors)
+        passes = tuple(each.pass_job(pass_) for pass_ in served if pass_.vectors)
         if not any(job.missing for job in passes):
             break
-    return BackboneJobs(maker.setup, passes, (), tuple(map(maker.score_job, tasks)))
+    return BackboneJobs(each, passes, (), tuple(map(each.score_job, tasks)))
 
 
 def write_files(

@@ -4,7 +4,7 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
@@ -34,8 +34,9 @@ PANELS = {  # names of commands, in the order of the help; each is that of its m
 
 
 def _command_of(name: str) -> Command[..., Any]:
-    module = import_module(f"layerboard.benchmark.commands.{name}")
-    return next(each for each in vars(module).values() if isinstance(each, Command) and each.name == name)
+    there = vars(import_module(f"layerboard.benchmark.commands.{name}")).values()
+    commands = (getattr(each, "command", each) for each in there)
+    return next(each for each in commands if isinstance(each, Command) and each.name == name)
 
 
 # of every command, since click keeps the option with which a command was first seen, alone or below others
@@ -84,10 +85,16 @@ def command_line() -> Any:  # noqa: ANN401  # of one of typer's classes that has
     return typer.main.get_command(app)
 
 
+def named_command(name: str) -> Any:  # noqa: ANN401
+    """The object of typer behind a command's name; the whole command line for any other name."""
+    whole = command_line()
+    return whole.commands.get(name, whole)
+
+
 def repeat_options(arguments: list[str]) -> list[str]:
     """Repeat an option for each of its values: ``--tasks a b`` becomes ``--tasks a --tasks b``."""
-    _, command = named_command(arguments)
-    several = {name for each in command.params if getattr(each, "multiple", False) for name in each.opts}
+    options = named_command(arguments[0] if arguments else "").params
+    several = {name for each in options if getattr(each, "multiple", False) for name in each.opts}
     result: list[str] = []
     option = ""
     for argument in arguments:
@@ -99,18 +106,6 @@ def repeat_options(arguments: list[str]) -> list[str]:
     return result
 
 
-def named_command(arguments: Sequence[str]) -> tuple[list[str], Any]:
-    """The words at the beginning that name a command, and its object; without any, the whole command line."""
-    command = command_line()
-    words: list[str] = []
-    for argument in arguments:
-        if argument not in (below := getattr(command, "commands", {})):
-            break
-        command = below[argument]
-        words.append(argument)
-    return words, command
-
-
 atexit.register(gc.freeze)  # else the end takes a third of a second, to look for cycles in torch's modules
 
 
@@ -118,75 +113,68 @@ def main() -> None:
     """Run the command line; wrong input prints one sentence and exits with code 2."""
     with errors_in_sentences():
         require_working_folder()
-        arguments = repeat_options(sys.argv[1:])
-        words, command = named_command(arguments)
-        rest, below = arguments[len(words) :], getattr(command, "commands", {})
-        if below and rest and not rest[0].startswith("-"):
-            raise unknown_command(" ".join([*words, rest[0]]), [" ".join([*words, each]) for each in below])
+        arguments, whole = repeat_options(sys.argv[1:]), command_line()
+        name = arguments[0] if arguments else "-"
+        if name not in whole.commands and not name.startswith("-"):
+            close = likely("command", name, [*whole.commands])
+            hint = f"did you mean {either(f'`layerboard {each}`' for each in close)}?" if close else ""
+            listed = hint or "`layerboard -h` lists all"
+            raise InputError(f"there is no command {shortened(name)}; {listed}")
         try:
-            code = command_line()(arguments, prog_name="layerboard", standalone_mode=False)
+            code = whole(arguments, prog_name="layerboard", standalone_mode=False)
         except UsageError as error:
             if not error.message and not hasattr(error, "param"):  # without arguments, help was shown
                 sys.exit(2)
-            raise usage_reason(error, words, command) from None
+            raise usage_reason(error, name) from None
         sys.exit(code or 0)
 
 
-def unknown_command(name: str, commands: Iterable[str]) -> InputError:
-    """The error for a name that no command has."""
-    close = likely("command", name, [*commands])
-    hint = f"did you mean {either(f'`layerboard {each}`' for each in close)}?" if close else ""
-    return InputError(f"there is no command {shortened(name)}; {hint or '`layerboard -h` lists all'}")
+def usage_reason(error: Any, name: str) -> InputError:  # noqa: ANN401  # a usage error of Typer
+    """A usage error of a command as a sentence, with the nearest name of an option, or the line of usage.
 
-
-def usage_reason(
-    error: Any,  # noqa: ANN401  # a usage error of Typer
-    words: Sequence[str],
-    command: Any,  # noqa: ANN401
-) -> InputError:
-    """A usage error of Typer as a sentence, with the nearest name of an option, or the line of usage.
-
-    ``words`` name ``command``, an object of typer. An unknown option may be one of another command.
+    ``name`` is the first word of the line, if it names no command a global option. An unknown option may be
+    one of another command.
     """
-    forms = {each.name: {option.name: option for option in declared(each.form)} for each in COMMANDS}
+    command, options = named_command(name), {each.name: declared(each.form) for each in COMMANDS}
+    words = ["layerboard", name] if name in options else ["layerboard"]
     if hasattr(error, "possibilities"):
-        return _unknown_option(error.option_name, words, command, forms)
-    option = forms.get(" ".join(words), {}).get(getattr(getattr(error, "param", None), "name", ""))
+        return _unknown_option(error.option_name, " ".join(words), command, options)
+    parameter = getattr(getattr(error, "param", None), "name", "")
+    option = next((each for each in options.get(name, ()) if each.name == parameter), None)
     if option and not error.message:
-        name = option.name.upper() if option.positional else (option.also or option.flag).split()[0]
-        reason = f"{' '.join(words)} takes {name}, which is missing"
+        flag = option.name.upper() if option.positional else (option.also or option.flag).split()[0]
+        reason = f"{name} takes {flag}, which is missing"
     else:
         reason = error.format_message().removesuffix(".")
-    usage = command.get_usage(typer.Context(command, info_name=" ".join(["layerboard", *words])))
+    usage = command.get_usage(typer.Context(command, info_name=" ".join(words)))
     usage = " ".join(usage.split()).replace("Usage", "usage", 1)
     return InputError(f"{reason[:1].lower()}{reason[1:]}; {usage}")
 
 
 def _unknown_option(
     name: str,
-    words: Sequence[str],
+    whole: str,
     command: Any,  # noqa: ANN401
-    forms: Mapping[str, Mapping[str, Option[Any, Any]]],
+    options: Mapping[str, Sequence[Option[Any, Any]]],
 ) -> InputError:
-    """The error for an option that the command lacks, with its nearest one, or the commands that have it."""
+    """The error for an option that a command lacks, with its nearest one, or the commands that have it."""
     flags = [flag for each in command.params for flag in each.opts if flag.startswith("--")]
     known = {flag.removeprefix("--").replace("-", "_"): flag for flag in flags}
     text = name.lstrip("-").replace("-", "_")
-    have = [f"`{each}`" for each, options in forms.items() if text in options]
-    whole = " ".join(["layerboard", *words])
+    have = [f"`{each}`" for each in options if text in [option.name for option in options[each]]]
+    grouped = [  # options of NAME=VALUE that take this name, or its last part: max_ms is --within ms
+        f"{each.flag} {part}="
+        for each in options.get(command.name, ())
+        for part in (text, text.rpartition("_")[2])
+        if part in each.keys
+    ]
     if close := likely("option", text, [*known]):
         hint = f"did you mean {either(known[each] for each in close)}?"
-    elif groups := _by_name(text, forms.get(" ".join(words), {}).values()):
-        hint = f"did you mean {either(groups)}?"
+    elif grouped:
+        hint = f"did you mean {grouped[0]}?"
     else:
         hint = f"{either(have[:3])} has it" if have else f"`{whole} -h` lists all"
     return InputError(f"{whole} has no option {shortened(name)}; {hint}")
-
-
-def _by_name(text: str, options: Iterable[Option[Any, Any]]) -> list[str]:
-    """The options of NAME=VALUE that take a name, or its last part: ``max_ms`` is ms of ``--within``."""
-    names = text, text.rpartition("_")[2]
-    return [f"{each.flag} {name}=" for each in options for name in names if name in each.keys][:1]
 
 
 @contextmanager
@@ -237,7 +225,9 @@ def _sentence_of(error: Exception) -> str | None:
     if isinstance(error, InputError | WorkerDiedError):
         return str(error)
     if isinstance(error, OSError):
-        if _while_printing(error):
+        frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+        writer = str(frames[-1].f_globals.get("__name__")).partition(".")[0]
+        if writer in ("typer", "rich"):  # which write to standard streams alone
             return f"what is printed cannot be written: {error.strerror}"
         if (sentence := about_file(error)) is not None:
             return sentence
@@ -250,9 +240,3 @@ def _sentence_of(error: Exception) -> str | None:
     from layerboard.zoo.features.pass_context import is_out_of_memory  # torch
 
     return "out of memory; try with less data, or on a machine with more" if is_out_of_memory(error) else None
-
-
-def _while_printing(error: Exception) -> bool:
-    """Whether an error was raised by the libraries that print, which write to standard streams alone."""
-    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
-    return str(frames[-1].f_globals.get("__name__")).partition(".")[0] in ("typer", "rich")

@@ -2,18 +2,17 @@
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import command, say
+from layerboard.benchmark.commands.command import public
 from layerboard.benchmark.commands.result import Files, Result
-from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words, of_form
+from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words
 from layerboard.benchmark.forms.request import DataOptions, DeviceOptions
 from layerboard.benchmark.machine import diagnoses
-from layerboard.zoo.errors import InputError, counted, ensure, some
+from layerboard.zoo.errors import InputError, ensure, some
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
@@ -24,18 +23,10 @@ if TYPE_CHECKING:
 SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
 REFUSED = "refused"  # state of weights that are not what their name says
 UNCOUNTED = (
-    "Near-duplicates are not counted yet: layerboard run {data} -o {output} counts those of images without "
-    "groups, by the vectors of a backbone; then this command writes the pairs."
+    "Near-duplicates are not counted yet: layerboard run --images DIR -o {output} counts those of images "
+    "without groups, by the vectors of a backbone, and writes the pairs."
 )
-UNSTORED = (
-    "{share:.0f} % of the {images:,} images of {dataset} have a near-duplicate by the vectors of {backbone}, "
-    "but these are not in {cache}, where layerboard features --backbones {backbone} with the same images and "
-    "output stores them; then this command writes the pairs."
-)
-PAIRED = (
-    "{paired:,} of the {images:,} images of {dataset} are in {pairs} of near-duplicates, by the vectors of "
-    "{backbone}: see {path}."
-)
+PAIRED = "Pairs of near-duplicates, as runs have counted them, are in {path}."
 
 
 class CheckRequest(DeviceOptions, DataOptions):
@@ -50,26 +41,26 @@ class CheckRequest(DeviceOptions, DataOptions):
     )
     output: OnePath = Option(
         "results",
-        "With --images: output folder of a run, for the pairs of the near-duplicates that it counted; with "
-        "--weights: of new fingerprints.",
+        "With --images: output folder of a run, which has the pairs of near-duplicates; with --weights: of "
+        "new fingerprints.",
         also="-o",
     )
 
 
-@command("check", CheckRequest)
-def check_command(request: CheckRequest) -> int:
+@public("check", CheckRequest)
+def check(request: CheckRequest) -> Files:
     """Check data, or the libraries and the machine, before a run.
 
     It shows which datasets are complete, partial, missing or damaged; for your own images, which classes and
     splits were found and which files are skipped. Images are decoded, of a large dataset a sample; `--all`
     decodes every image. Each unreadable one is listed.
 
-    Without options, it says which versions of torch, transformers, faiss and all other libraries are there,
-    whether each can be imported, which devices torch sees, and how much disk is free for the cache. A library
-    that crashes does no harm. Exit code 1 if something is wrong, else 0.
+    Without options, it says which versions of torch, transformers, faiss and all other libraries are there
+    and needed, which devices torch sees, and how much disk is free for the cache. Exit code 1 if something is
+    wrong, else 0.
 
-    A run with `--images` counts near-duplicates by the vectors of a backbone. After it, this command writes
-    their pairs to OUTPUT/near-duplicate-pairs.csv, those across splits first. No image is changed or deleted.
+    A run with `--images` counts near-duplicates by the vectors of a backbone, and writes their pairs to
+    OUTPUT/near-duplicate-pairs.csv, those across splits first. No image is changed or deleted.
 
     With `--weights`, it says of each backbone whether its file has the published size and SHA-256, and
     whether a few drawn images get the features that its fingerprint has: not so with another file, mean,
@@ -81,40 +72,13 @@ def check_command(request: CheckRequest) -> int:
     - `layerboard check --images MY_FOLDER --labels labels.csv`
     - `layerboard check --images MY_FOLDER -o results`
     - `layerboard check --weights dinov2-s14`
-    """
-    from layerboard.tasks.datasets.catalogue import State
 
-    if request == CheckRequest():
-        return _say_diagnoses()
-    checked = of_form(check)(request)
-    say(checked.text())
-    if request.weights:
-        return int((checked.frame["state"] == REFUSED).any())
-    states = set(checked.frame["state"])
-    usable = states & {State.COMPLETE.value, State.PARTIAL.value}
-    return 2 if State.BROKEN.value in states or not usable else 0
-
-
-def _say_diagnoses() -> int:
-    """Print what is found of libraries and machine, as it is found; returns the exit code."""
-    wrong = 0
-    for diagnosis in diagnoses():
-        say(diagnosis)
-        wrong += diagnosis.wrong
-    say(f"{wrong} wrong" if wrong else "Nothing is wrong.")
-    return 1 if wrong else 0
-
-
-@check_command.python
-def check(request: CheckRequest) -> Files:
-    """``frame`` has one row per dataset: its name, its state and what was found.
-
-    Without options it has one row per part of the machine: what, a sentence, and whether it is wrong. With
-    ``weights`` it has one row per backbone: its state, ``same``, ``new``, ``unknown`` or ``refused``,
-    and a sentence.
-
-    ``parts`` are the unreadable images of each dataset that has some, with their reasons. ``paths`` has the
-    table of the near-duplicates, if it was written.
+    Returns:
+        ``frame`` has one row per dataset: its name, its state and what was found. Without options it has one
+        row per part of the machine: what, a sentence, and whether it is wrong. With ``weights`` it has one
+        row per backbone: its state, ``same``, ``new``, ``unknown`` or ``refused``, and a sentence. ``parts``
+        are the unreadable images of each dataset that has some, with their reasons. ``paths`` has the table
+        of the near-duplicates that runs have counted, if there are some.
 
     Example:
         >>> import layerboard
@@ -124,30 +88,50 @@ def check(request: CheckRequest) -> Files:
     import pandas as pd
 
     from layerboard.benchmark.engines.progress import Terminal
+    from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS
+    from layerboard.tasks.datasets.catalogue import State
     from layerboard.tasks.datasets.facts import BLANK
 
     if request == CheckRequest():
-        return Files(title="Libraries and machine", frame=pd.DataFrame(map(asdict, diagnoses())))
+        every = [*diagnoses()]
+        wrong = sum(each.wrong for each in every)
+        lines = (*map(str, every), f"{wrong} wrong" if wrong else "Nothing is wrong.")
+        frame = pd.DataFrame(map(asdict, every))
+        return Files(title="Libraries and machine", frame=frame, lines=lines, status=min(wrong, 1))
     if request.weights:
         if request.data or request.images:
             raise InputError("--weights checks backbones; leave --data and --images out")
         rows = [_checked_weights(spec, request) for spec in _backbones(request.weights, request.cache)]
         frame = pd.DataFrame(rows, columns=["backbone", "state", "what was found"])
-        return Files(title="Weights", frame=frame, table=frame)
+        refused = bool((frame["state"] == REFUSED).any())
+        return Files(title="Weights", frame=frame, table=frame, status=int(refused))
     report = Terminal()
     opened = [_opened(each, report, every=request.all) for each in _inspected(request)]
     inspections = [inspection for inspection, _ in opened]
+    states = {each.state for each in inspections}
     frame = pd.DataFrame(
         [(each.name, each.state.value, each.text) for each in inspections],
         columns=["dataset", "state", "what is there"],
     )
-    parts = [_listed(inspection, broken) for inspection, broken in opened if broken]
+    unreadable = [
+        (f"Unreadable images of {inspection.name}", pd.DataFrame(broken, columns=["file", "reason"]))
+        for inspection, broken in opened
+        if broken
+    ]
     own = request.images and any(inspection.data is not None for inspection in inspections)
-    notes, paths = _near_duplicates(request, report) if own else ((), ())
+    pairs = request.output / NEAR_DUPLICATE_PAIRS
+    paths = (pairs,) if own and pairs.is_file() else ()
+    notes = [PAIRED.format(path=pairs) if paths else UNCOUNTED.format(output=request.output)] if own else []
     said = (note for each in inspections if each.data for note in each.data.coverage.notes)
-    notes += tuple(f"{note}." for note in said if BLANK in note)
+    notes += [f"{note}." for note in said if BLANK in note]
     return Files(
-        title="What is there", frame=frame, table=frame, notes=notes, parts=tuple(parts), paths=paths
+        title="What is there",
+        frame=frame,
+        table=frame,
+        notes=tuple(notes),
+        paths=paths,
+        status=2 if State.BROKEN in states or not states & {State.COMPLETE, State.PARTIAL} else 0,
+        parts=tuple(Result(title=title, frame=rows, table=rows) for title, rows in unreadable),
     )
 
 
@@ -238,45 +222,6 @@ def _opened(
     return inspection._replace(state=state, text=text), broken
 
 
-def _near_duplicates(request: CheckRequest, report: "Reporter") -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """What is known of near-duplicates among the user's own images, and the table of the pairs, if any."""
-    import pandas as pd
-
-    from layerboard.benchmark.jobs.near_duplicates import pairs_of_run, request_of_run
-    from layerboard.leaderboards.blocks.csv import csv_text
-    from layerboard.leaderboards.blocks.display import plain_name
-    from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
-    from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS
-    from layerboard.zoo.atomic import write_whole
-
-    options = {
-        name: vars(request)[name] for name in ("images", "labels", "groups", "target", "device", "cache")
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    counted_pairs, path = [], request.output / NEAR_DUPLICATE_PAIRS
-    counts = read_near_duplicates(request.output)
-    with suppress(InputError):  # of a folder without a run, or of one on something else
-        run = request_of_run(request.output, **given) if counts else None
-        counted_pairs = pairs_of_run(run, counts.values(), report) if run else []
-    if not counted_pairs:
-        labels = f" --labels {request.labels}" if request.labels else ""
-        data = f"--images {' '.join(request.images)}{labels}"
-        return (UNCOUNTED.format(data=data, output=request.output),), ()
-    notes, tables = list[str](), dict[str, pd.DataFrame]()
-    for count, pairs in counted_pairs:
-        facts = {"dataset": plain_name(count.dataset), "images": count.images, "backbone": count.backbone}
-        if pairs is None:
-            notes.append(UNSTORED.format(share=100 * count.share, cache=request.cache, **facts))
-        else:
-            paired = len({*pairs["file"], *pairs["other"]})
-            number = counted(len(pairs), "pairs")
-            notes.append(PAIRED.format(paired=paired, pairs=number, path=path, **facts))
-            tables[count.dataset] = pairs
-    if tables:
-        write_whole(path, csv_text(pd.concat(tables, names=["dataset"]).reset_index(0)))
-    return tuple(notes), (path,) if tables else ()
-
-
 def _unreadable(image: "Sample") -> str:
     """Why an image cannot be decoded; "" where it can be."""
     try:
@@ -284,11 +229,3 @@ def _unreadable(image: "Sample") -> str:
     except InputError as error:
         return str(error)
     return ""
-
-
-def _listed(inspection: "Inspection", broken: list[tuple[str, str]]) -> Result:
-    """The unreadable images of a dataset."""
-    import pandas as pd
-
-    frame = pd.DataFrame(broken, columns=["file", "reason"])
-    return Result(title=f"Unreadable images of {inspection.name}", frame=frame, table=frame)

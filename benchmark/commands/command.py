@@ -1,5 +1,6 @@
 """Commands made from forms of options (`benchmark.option`), and functions that several commands share."""
 
+import inspect
 import json
 import re
 import shlex
@@ -16,16 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, get_args
 
 import typer
 
-from layerboard.benchmark.forms.option import (
-    Filled,
-    Option,
-    P,
-    Result,
-    called_with,
-    declared,
-    docstring,
-    filled_form,
-)
+from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.forms.option import Filled, Given, Option, P, called_with, declared, filled_form
 from layerboard.zoo.errors import InputError, few_of, fitting, printable, unknown
 
 if TYPE_CHECKING:
@@ -45,12 +38,18 @@ WIDEST_CHOICES = 12  # in characters; longer lists of choices are in the help, w
 class Command(Generic[P, Filled]):
     """A command: a form of options, and the function that carries it out.
 
-    The function prints and returns the exit code (None for 0); its docstring is the command's help.
+    The function returns what is printed, or prints and returns the exit code (None for 0).
     """
 
     name: str  # its word, such as ``merge``
     form: Callable[P, Filled]
-    handle: Callable[[Filled], int | None]
+    handle: "Callable[[Filled], Result | int | None]"
+    interrupted: str = "every file that was written is complete"  # what is said on Ctrl-C
+
+    @property
+    def help(self) -> str:
+        """The docstring of the function, without what it returns to Python."""
+        return (inspect.getdoc(self.handle) or "").partition("\n\nReturns:")[0]
 
     def for_typer(self) -> Callable[..., None]:
         """A function with the form's options as parameters; a wrong value raises InputError, as in Python."""
@@ -60,20 +59,29 @@ class Command(Generic[P, Filled]):
             sources = {name: context.get_parameter_source(name) for name in words}
             typed = {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
             given = {name: words[name] for name in typed if words[name] not in (None, [])}
-            with ended_by_signals("interrupted; every file that was written is complete"):
-                code = self.handle(filled_form(self.form, given))
-            if code:
-                raise typer.Exit(code)
+            if "progress" in inspect.signature(self.form).parameters:
+                given["progress"] = True
+            with ended_by_signals(f"interrupted; {self.interrupted}"):
+                outcome = self.handle(filled_form(self.form, given))
+                if isinstance(outcome, Result):
+                    if outcome.content is not None:
+                        say_json(outcome.content)
+                    else:
+                        for line in (outcome.text(),) if outcome.lines is None else outcome.lines:
+                            say(line)
+                    outcome = outcome.status
+            if outcome:
+                raise typer.Exit(outcome)
 
         vars(command)["__signature__"] = Signature([context, *map(_parameter, declared(self.form))])
-        command.__doc__ = docstring(self.handle)
+        command.__doc__ = self.help
         return command
 
-    def python(self, function: Callable[[Filled], Result]) -> Callable[P, Result]:
+    def python(self, function: Callable[[Filled], Given]) -> Callable[P, Given]:
         """Turn a function of the filled form into a public one with the command's options and help."""
-        said, _, _ = docstring(self.handle).partition("\n\nExample")
-        summary = f"{said}\n\nDoes what ``layerboard {self.name}`` does, with the same options."
-        return called_with(self.form, summary)(function)
+        said, _, _ = self.help.partition("\n\nExample")
+        summary = f"{said}\n\nDoes what ``layerboard {self.name}`` does, with the same options.\n\n"
+        return called_with(self.form, lambda own: summary + own.removeprefix(self.help).lstrip())(function)
 
 
 def command(
@@ -81,6 +89,24 @@ def command(
 ) -> Callable[[Callable[[Filled], int | None]], Command[P, Filled]]:
     """Decorator that makes a command from a function of a filled form."""
     return lambda function: Command(name, form, function)
+
+
+def public(
+    name: str, form: Callable[P, Filled], *interrupted: str
+) -> "Callable[[Callable[[Filled], Given]], Callable[P, Given]]":
+    """Decorator that makes a command and a function of Python, with the same options, of one function.
+
+    The function turns a filled form into a `Result`, which the command prints. Its docstring is the help of
+    the command up to its section Returns, which is for Python alone.
+    """
+
+    def decorate(function: Callable[[Filled], Given]) -> Callable[P, Given]:
+        command: Command[P, Filled] = Command(name, form, function, *interrupted)
+        called = command.python(function)
+        vars(called)["command"] = command
+        return called
+
+    return decorate
 
 
 def _parameter(option: Option[Any, Any]) -> Parameter:

@@ -3,18 +3,10 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from layerboard.benchmark.commands.command import (
-    command,
-    drawn,
-    records_of,
-    require_run,
-    rows_of,
-    say,
-    say_json,
-)
+from layerboard.benchmark.commands.command import drawn, public, records_of, require_run, rows_of
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Option, Plain, Words, of_form
+from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import GivenNetwork, JsonOption, ResultsOptions
 
 Network = Option[str | GivenNetwork, str]
@@ -34,25 +26,6 @@ class CompareRequest(JsonOption, ResultsOptions, kw_only=False):
     )
 
 
-@command("compare", CompareRequest)
-def compare_command(request: CompareRequest) -> None:
-    """Compare two backbones on every task, item by item.
-
-    Both ran on the same images. Differences have 95 % intervals and p-values corrected for multiple
-    comparisons (Holm). Everything is read from the output folder of a run; neither backbones nor data are
-    needed.
-
-    Example: `layerboard compare dino-b16 clip-b16 --tasks knn spair`
-    """
-    comparison = of_form(compare)(request)
-    if request.json:
-        names = {"first": request.first, "second": request.second, "layers": request.layers}
-        numbers = {"comparisons": rows_of(comparison.frame), "left_out": comparison.left_out}
-        say_json(names | numbers | {"conclusion": comparison.conclusion})
-        return
-    say(comparison.text())
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Comparison(Result):
     """Paired comparison of two backbones: a conclusion in words, and what could not be compared, and why."""
@@ -61,12 +34,20 @@ class Comparison(Result):
     left_out: tuple[str, ...] = ()
 
 
-@compare_command.python
+@public("compare", CompareRequest)
 def compare(request: CompareRequest) -> Comparison:
-    """``frame`` has one row per comparison, as ``leaderboards.findings.paired.match_frame`` makes it.
+    """Compare two backbones on every task, item by item.
 
-    Differences are in points; p-values are given raw and corrected for the whole table. ``conclusion`` says
-    in words what the numbers show; ``left_out`` says what could not be compared, and why.
+    Both ran on the same images. Differences have 95 % intervals and p-values corrected for multiple
+    comparisons (Holm). Everything is read from the output folder of a run; neither backbones nor data are
+    needed.
+
+    Example: `layerboard compare dino-b16 clip-b16 --tasks knn spair`
+
+    Returns:
+        ``frame`` has one row per comparison, as ``leaderboards.findings.paired.match_frame`` makes it.
+        Differences are in points; p-values are given raw and corrected for the whole table. ``conclusion``
+        says in words what the numbers show; ``left_out`` says what could not be compared, and why.
 
     Example:
         >>> import layerboard
@@ -84,13 +65,18 @@ def compare(request: CompareRequest) -> Comparison:
     require_run("task", request.tasks, sorted(set(board.records["task"])), request.output)
     rows = board.records[board.records["task"].isin(request.tasks or board.records["task"])]
     matched = match_backbones(board, (request.first, request.second), request.layers, request.tasks)
-    sentence = conclusion(matched)
+    sentence, frame, content = conclusion(matched), match_frame(matched), None
+    if request.json:
+        names = {"first": request.first, "second": request.second, "layers": request.layers}
+        numbers = {"comparisons": rows_of(frame), "left_out": tuple(matched.left_out)}
+        content = names | numbers | {"conclusion": sentence}
     return Comparison(
         title=f"{request.first} and {request.second}, paired",
-        frame=match_frame(matched),
+        frame=frame,
         table=match_table(matched),
         notes=(*(f"Left out: {reason}" for reason in matched.left_out), sentence),
         conclusion=sentence,
         left_out=tuple(matched.left_out),
+        content=content,
         draw=drawn(board.only(rows), ["layers", "*-layers"], [request.first, request.second]),
     )

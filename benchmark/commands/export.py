@@ -7,18 +7,11 @@ from dataclasses import KW_ONLY
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
-from layerboard.benchmark.commands.command import (
-    boards_of,
-    command,
-    ended_by_signals,
-    records_of,
-    run_backbones,
-    say,
-)
+from layerboard.benchmark.commands.command import boards_of, public, records_of, run_backbones
 from layerboard.benchmark.commands.load import LoadRequest, whole_backbone
 from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, Words, of_form
+from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, Words
 from layerboard.benchmark.forms.request import Cache, ResultsOptions, cache_option
 from layerboard.leaderboards.blocks.display import NOT_WORSE, ON_A_PART
 from layerboard.leaderboards.records.files import safe_name
@@ -162,8 +155,8 @@ class ExportRequest(OnnxOptions, ResultsOptions, kw_only=False):
     backbones: Words = Option((), "Names or patterns ('dino-*') to export.", also="-b", usual="all")
 
 
-@command("export", ExportRequest)
-def export_command(request: ExportRequest) -> None:
+@public("export", ExportRequest)
+def export(request: ExportRequest) -> Files:
     """Export tables, results for model cards, or a network as ONNX.
 
     - `latex`: booktabs tables of the best layer of each backbone, with intervals, the best in bold and those
@@ -178,16 +171,9 @@ def export_command(request: ExportRequest) -> None:
       torch's. `run -b onnx:FILE` evaluates it.
 
     Example: `layerboard export latex -o results --to paper/tables`
-    """
-    with ended_by_signals("interrupted; written files are complete, run again for the rest"):
-        result = of_form(export)(request)
-    for line in (*result.paths, *result.notes):
-        say(line)
 
-
-@export_command.python
-def export(request: ExportRequest) -> Files:
-    """``paths`` are the written files; ``frame`` lists them, or the outputs of a network.
+    Returns:
+        ``paths`` are the written files; ``frame`` lists them, or the outputs of a network.
 
     Example:
         >>> import layerboard
@@ -235,7 +221,8 @@ def _network(request: ExportRequest) -> Files:
         for name, largest, share in differences
     ]
     frame = pd.DataFrame(differences, columns=["output", "largest", "share"])
-    return Files(title=f"{spec.name} as ONNX", frame=frame, notes=tuple(notes), paths=(path,))
+    title, lines = f"{spec.name} as ONNX", (str(path), *notes)
+    return Files(title=title, frame=frame, notes=tuple(notes), paths=(path,), lines=lines)
 
 
 def chosen(records: "pd.DataFrame", request: ExportRequest) -> "pd.DataFrame":

@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code
+from layerboard.benchmark.commands.command import exit_code, public
 from layerboard.benchmark.commands.result import Files
-from layerboard.benchmark.commands.run import ProgressOption, require_names
-from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.commands.run import require_names
+from layerboard.benchmark.forms.request import ProgressOption, Request
 from layerboard.zoo.errors import counted
 
 
@@ -18,8 +18,8 @@ class FeaturesForm(ProgressOption, Request):
     )
 
 
-@command("features", FeaturesForm)
-def features_command(given: FeaturesForm) -> int:
+@public("features", FeaturesForm, "finished work is kept, run again to continue")
+def features(call: FeaturesForm) -> Files:
     """Write features as NumPy files, for `score` or your own code.
 
     Features that are not in the cache are extracted first. One file per layer and pooling:
@@ -29,27 +29,9 @@ def features_command(given: FeaturesForm) -> int:
     dino-b16@bfloat16 are variants.
 
     Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
-    """
-    require_names(given)
-    with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
-        from layerboard.benchmark.vectors import write_vectors
 
-        done = write_vectors(given, report)
-    report.say(f"{done.images or 'no'} {'image' if done.images == 1 else 'images'} went through a backbone")
-    for line in done.unreadable:
-        report.say(f"left out: {line}")
-    for failure in done.failures:
-        report.say(f"failed: {failure}")
-    for folder, count in Counter(file.path.parent for file in done.files).items():
-        report.say(f"wrote {counted(count, 'files')} in {folder}")
-    for option, path in {file.command: file.path for file in done.files}.items():
-        report.say(f"for example: layerboard {option} {path}")
-    return exit_code(done.failures)
-
-
-@features_command.python
-def features(call: FeaturesForm) -> Files:
-    """``frame`` has one row per file: backbone, task, layer, pooling and path.
+    Returns:
+        ``frame`` has one row per file: backbone, task, layer, pooling and path.
 
     Example:
         >>> import layerboard
@@ -66,7 +48,17 @@ def features(call: FeaturesForm) -> Files:
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.vectors import write_vectors
 
-    done = write_vectors(call, reporter_for(call.progress))
+    report = reporter_for(call.progress)
+    done = write_vectors(call, report)
+    folders = Counter(file.path.parent for file in done.files)
+    examples = {file.command: file.path for file in done.files}
+    report.say(
+        f"{done.images or 'no'} {'image' if done.images == 1 else 'images'} went through a backbone",
+        *(f"left out: {line}" for line in done.unreadable),
+        *(f"failed: {failure}" for failure in done.failures),
+        *(f"wrote {counted(count, 'files')} in {folder}" for folder, count in folders.items()),
+        *(f"for example: layerboard {option} {path}" for option, path in examples.items()),
+    )
     rows = [
         (file.backbone, file.path.parent.name, *file.path.stem.rsplit(".", 1), str(file.path))
         for file in done.files
@@ -79,4 +71,6 @@ def features(call: FeaturesForm) -> Files:
         notes=(*left_out, *(f"Failed: {failure}" for failure in failures)),
         paths=tuple(file.path for file in done.files),
         failures=failures,
+        lines=(),  # which the reporter has said
+        status=exit_code(done.failures),
     )

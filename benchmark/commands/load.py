@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from layerboard.zoo.features import BackboneIdentity
     from layerboard.zoo.features.backbone import Backbone
     from layerboard.zoo.features.cut import CutBackbone
     from layerboard.zoo.view.views import View
@@ -96,7 +95,7 @@ def load(request: LoadRequest) -> "CutBackbone":
         >>> encode(Image.new("RGB", (80, 60), "green")).shape
         torch.Size([1, 96])
     """
-    return _cut_of(request, _spec(request))
+    return _cut_of(request)
 
 
 def cached_load(request: LoadRequest) -> "CutBackbone":
@@ -108,17 +107,17 @@ def cached_load(request: LoadRequest) -> "CutBackbone":
 
 
 @lru_cache(maxsize=KEPT)
-def _kept(request: LoadRequest, spec: BackboneSpec, identity: "BackboneIdentity") -> "CutBackbone":
-    del identity  # the digest of the weights, by which it is asked
-    return _cut_of(request, spec)
+def _kept(request: LoadRequest, *known: object) -> "CutBackbone":
+    del known  # the backbone's facts and the digest of its weights, by which it is asked
+    return _cut_of(request)
 
 
-def _cut_of(request: LoadRequest, spec: BackboneSpec) -> "CutBackbone":
+def _cut_of(request: LoadRequest) -> "CutBackbone":
     """A backbone cut as the options say."""
     from layerboard.zoo.features.cut import CutBackbone, Pooled
 
-    backbone, view = _loaded(request, spec)
-    text, asked = request.layer or str(spec.depth), request.pooling
+    backbone, view = whole_backbone(request)
+    spec, text, asked = backbone.spec, request.layer or str(backbone.spec.depth), request.pooling
     number, _, tap = text.partition(".")
     named: Tap = next((each for each in parsers.TAPS if each == tap), "block")
     layer = Layer(spec.depth, "final") if text == "final" else Layer(int(number), named)
@@ -128,15 +127,11 @@ def _cut_of(request: LoadRequest, spec: BackboneSpec) -> "CutBackbone":
 
 def whole_backbone(request: LoadRequest) -> "tuple[Backbone, View]":
     """The backbone with all of its layers, and the view that preprocesses images for it."""
-    return _loaded(request, _spec(request))
-
-
-def _loaded(request: LoadRequest, spec: BackboneSpec) -> "tuple[Backbone, View]":
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.plan.plan import view_for
     from layerboard.zoo.load.backbone import load_backbone
 
-    view, device = _view(request), find_device(request.device)
+    spec, view, device = _spec(request), _view(request), find_device(request.device)
     return load_backbone(spec, device=device, cache_dir=request.cache), view_for(spec, view)
 
 

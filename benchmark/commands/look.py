@@ -5,28 +5,28 @@ from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import command, ended_by_signals, say
+from layerboard.benchmark.commands.command import public
 from layerboard.benchmark.commands.result import PageFiles, page_files
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import OnePath, Option, Plain, of_form
+from layerboard.benchmark.forms.option import OnePath, Option, Plain
 from layerboard.benchmark.forms.request import (
     BACKBONES,
     WEIGHTS,
     Backbones,
     DeviceOptions,
     LayerOptions,
+    ProgressOption,
     Request,
     Weights,
 )
 
 if TYPE_CHECKING:
-    from layerboard.benchmark.engines.progress import Reporter
     from layerboard.leaderboards.report.look import BackboneMaps, Picture
 
 USUAL = ("mini-fs", "mini-dino", "mini-mae")
 
 
-class LookRequest(LayerOptions, DeviceOptions, kw_only=False):
+class LookRequest(ProgressOption, LayerOptions, DeviceOptions, kw_only=False):
     """Options of `look`: the images and the backbones."""
 
     images: Option[str | Path | Sequence[str | Path] | object, tuple[Path, ...]] = Option(
@@ -52,8 +52,8 @@ class LookRequest(LayerOptions, DeviceOptions, kw_only=False):
     weights: Weights = Option((), WEIGHTS, parsers.weights)
 
 
-@command("look", LookRequest)
-def look_command(request: LookRequest) -> None:
+@public("look", LookRequest)
+def look(request: LookRequest) -> PageFiles:
     """Show images through every layer, on one HTML page.
 
     The page works offline. It shows patch tokens as colours (PCA), their similarity to the patch under the
@@ -61,16 +61,9 @@ def look_command(request: LookRequest) -> None:
     layer and the view.
 
     Example: `layerboard look photo.jpg -b dino-b16 clip-b16`
-    """
-    with ended_by_signals("interrupted; nothing was written") as report:
-        written = of_form(look)(request, report)
-    for path in written.paths:
-        say(path)
 
-
-@look_command.python
-def look(request: LookRequest, report: "Reporter | None" = None) -> PageFiles:
-    """``paths`` are the written files, the page first, which a notebook shows.
+    Returns:
+        ``paths`` are the written files, the page first, which a notebook shows.
 
     Example:
         >>> import layerboard
@@ -87,8 +80,8 @@ def look(request: LookRequest, report: "Reporter | None" = None) -> PageFiles:
     from layerboard.zoo.atomic import write_whole
     from layerboard.zoo.load.backbone import load_backbone
 
-    report = report or reporter_for(None)
-    pictures, device = pictures_of(request.images, request.frames, report), find_device(request.device)
+    report, device = reporter_for(request.progress), find_device(request.device)
+    pictures = pictures_of(request.images, request.frames, report)
     asked = Request.of(request, images=(), floor=False)
     specs = find_backbones(asked, SUITES[0], report)
     if not (request.input_size or any(named.input_size for named in named_variants(request.backbones))):

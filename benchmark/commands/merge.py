@@ -2,9 +2,9 @@
 
 from dataclasses import KW_ONLY
 
-from layerboard.benchmark.commands.command import boards_of, command, say
+from layerboard.benchmark.commands.command import boards_of, public
 from layerboard.benchmark.commands.result import Files
-from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, of_form
+from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths
 from layerboard.zoo.errors import InputError, ensure
 
 
@@ -16,8 +16,8 @@ class MergeRequest(Form, kw_only=False):
     output: OptionalPath = Option(None, "Folder to write; results that it already has are kept.", also="-o")
 
 
-@command("merge", MergeRequest)
-def merge_command(request: MergeRequest) -> None:
+@public("merge", MergeRequest)
+def merge(request: MergeRequest) -> Files:
     """Merge the output folders of several runs, or machines.
 
     One set of leaderboards is written. Equal results are kept once. If two folders have different results for
@@ -25,14 +25,9 @@ def merge_command(request: MergeRequest) -> None:
     are refused.
 
     Example: `layerboard merge results-a results-b --output results`
-    """
-    merged = of_form(merge)(request)
-    say("\n".join([merged.title, *(f"wrote {page}" for page in merged.paths)]))
 
-
-@merge_command.python
-def merge(request: MergeRequest) -> Files:
-    """``frame`` has the records of the merged folder; ``paths`` are its pages.
+    Returns:
+        ``frame`` has the records of the merged folder; ``paths`` are its pages.
 
     Example:
         >>> import layerboard
@@ -51,11 +46,14 @@ def merge(request: MergeRequest) -> Files:
         ensure(folder.is_dir(), f"expected an output folder at {folder}, which does not exist")
     count = merge_outputs(request.folders, output)
     records = read_records([output / "records"])
-    pages = [page for board in boards_of(records, output) for page in write_board(board, output / "tables")]
+    boards = boards_of(records, output)
+    pages = sorted(page for board in boards for page in write_board(board, output / "tables"))
     keys = ["backbone", "task", "dataset", "protocol"]
+    title = f"{'1 result is' if count == 1 else f'{count} results are'} in {output}"
     return Files(
-        title=f"{'1 result is' if count == 1 else f'{count} results are'} in {output}",
+        title=title,
         frame=records,
         table=records.groupby(keys, as_index=False).size().rename(columns={"size": "numbers"}),
-        paths=tuple(sorted(pages)),
+        paths=tuple(pages),
+        lines=(title, *(f"wrote {page}" for page in pages)),
     )

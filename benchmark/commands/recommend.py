@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board.column import Column
 
 MOST_PUBLISHED = 3  # networks of each group of published numbers in an answer
+UNTIMED = (
+    "{some} latencies are known: without one, weights up to a layer are about an equal share a block, and "
+    "candidates are sorted by these and by depth; `{command}` measures them."
+)
 LIMITS: Mapping[str, Callable[[Any], Any]] = {  # parsers of `--within`, by attribute of a candidate
     "loss": parsers.not_negative,
     "ms": parsers.positive,
@@ -210,7 +214,7 @@ def recommended(request: RecommendRequest, *, short: bool = False) -> Advice:
     from layerboard.leaderboards.answer.answer import answers_of, unscored
     from layerboard.leaderboards.answer.choice import choose
     from layerboard.leaderboards.board.board import Board
-    from layerboard.leaderboards.board.costs import find_measured_device
+    from layerboard.leaderboards.board.costs import disturbed_notes, find_measured_device
     from layerboard.tasks.framework.registry import COST
 
     board = Board.of(records_of(request.output), items=request.output / "items")
@@ -241,7 +245,8 @@ def recommended(request: RecommendRequest, *, short: bool = False) -> Advice:
         *_caveats(answers, choices[0], request.max_loss, short=short),
         *reasons,
         *_limit_notes(candidates, request, compressed),
-        *_cost_notes(own, device, command),
+        *disturbed_notes(own.costs.records, device),
+        *([UNTIMED.format(some="Not all" if device else "No", command=command)] if command else ()),
         *left_out,
     )
     draw = drawn(drawn_from, ["*-cost-ms", "*-cost-*"], [*names & drawn_from.labels.keys()])
@@ -368,19 +373,6 @@ def _limit_notes(
         yield "No compressed vectors were scored; `run --compress pca:64+int8` scores some."
     if request.licence == "commercial":
         yield NOTE
-
-
-def _cost_notes(board: "Board", device: str, command: str) -> Iterator[str]:
-    """Sentences on times that other work disturbed, and on missing ones."""
-    from layerboard.leaderboards.board.costs import disturbed_notes
-
-    yield from disturbed_notes(board.costs.records, device)
-    if command:
-        yield (
-            f"{'Not all' if device else 'No'} latencies are known: without one, weights up to a layer are "
-            "about an equal share a block, and candidates are sorted by these and by depth; "
-            f"`{command}` measures them."
-        )
 
 
 def _columns(board: "Board", names: Collection[str], tasks: Sequence[str]) -> "tuple[Column, ...]":

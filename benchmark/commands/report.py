@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Literal
 
-from layerboard.benchmark.commands.command import boards_of, command, records_of, require_run, say
+from layerboard.benchmark.commands.command import boards_of, public, records_of, require_run
 from layerboard.benchmark.commands.result import PageFiles, page_files
-from layerboard.benchmark.forms.option import Option, OptionalPath, Plain, of_form
+from layerboard.benchmark.forms.option import Option, OptionalPath, Plain
 from layerboard.benchmark.forms.request import ResultsOptions
 
 
@@ -22,23 +22,17 @@ class ReportRequest(ResultsOptions):
     )
 
 
-@command("report", ReportRequest)
-def report_command(request: ReportRequest) -> None:
+@public("report", ReportRequest)
+def report(request: ReportRequest) -> PageFiles:
     """Write an HTML page with charts, filters and tables.
 
     There is one page for each suite of an output folder, one file that works offline and on any web server.
     `--figures` also writes the charts as files for papers.
 
     Example: `layerboard report --figures pdf`
-    """
-    written = of_form(report)(request)
-    for line in (*written.notes, *written.paths):
-        say(line)
 
-
-@report_command.python
-def report(request: ReportRequest) -> PageFiles:
-    """``paths`` are the written files, pages first; a notebook shows the first. ``frame`` lists them.
+    Returns:
+        ``paths`` are the written files, pages first; a notebook shows the first. ``frame`` lists them.
 
     Example:
         >>> import layerboard
@@ -66,4 +60,5 @@ def report(request: ReportRequest) -> PageFiles:
         formats = FORMATS if request.figures == "both" else (request.figures,)
         paths += [path for each in reports for path in write_figures(each, folder, formats)]
         notes += [line for each in reports for line in without_figure(each)]
-    return replace(page_files([*dict.fromkeys(paths)]), notes=tuple(notes))
+    written = page_files([*dict.fromkeys(paths)])
+    return replace(written, notes=tuple(notes), lines=(*notes, *map(str, written.paths)))

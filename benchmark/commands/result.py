@@ -29,7 +29,8 @@ class Result:
     The ``title`` is followed by ``table``, whose cells are texts, or by ``frame``, with all numbers, if
     ``table`` is None; then by ``notes``, one sentence each: how to read it, and what is missing. ``parts``
     are further tables below. ``draw`` gives its charts, the usual one first. As text, it is at most ``width``
-    characters wide, and no wider than the terminal.
+    characters wide, and no wider than the terminal. Its command prints this text, or ``lines``, or
+    ``content`` as JSON, and ends with the exit ``status``.
     """
 
     title: str
@@ -39,6 +40,9 @@ class Result:
     parts: tuple["Result", ...] = ()
     draw: "Callable[[], Iterable[Chart]]" = tuple
     width: int = sys.maxsize
+    lines: tuple[str, ...] | None = None
+    content: object = None
+    status: int = 0
 
     def __repr__(self) -> str:
         return self.text(MOST_ROWS)
@@ -185,8 +189,9 @@ def files_result(paths: Sequence[Path], purpose: str) -> Files:
     """The result of a function that writes files; its frame lists them."""
     import pandas as pd
 
-    frame = pd.DataFrame({"path": [str(path) for path in paths]})
-    return Files(title=f"{counted(len(paths), 'files')} {purpose}", frame=frame, paths=tuple(paths))
+    lines = tuple(map(str, paths))
+    title, frame = f"{counted(len(paths), 'files')} {purpose}", pd.DataFrame({"path": lines})
+    return Files(title=title, frame=frame, paths=tuple(paths), lines=lines)
 
 
 def page_files(paths: Sequence[Path]) -> PageFiles:

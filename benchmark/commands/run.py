@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
 from layerboard.benchmark.commands.result import Result, table_text
 from layerboard.benchmark.commands.show import answers_to, text_to
-from layerboard.benchmark.forms.option import Form, Option, Plain, called_with
-from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.forms.option import Option, Plain, called_with
+from layerboard.benchmark.forms.request import ProgressOption, Request
 from layerboard.leaderboards.blocks.display import bytes_text
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, counted
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from layerboard.benchmark.forecast.forecast import Forecast
 
 MOST_NAMED = 5  # unreadable images that are named one by one
-
-
-class ProgressOption(Form, panel="Output"):
-    """Whether a Python function shows how far it is."""
-
-    progress: Plain[bool | None] = Option(
-        None, "Show progress (Python only).", usual="in a notebook or a terminal", only="python"
-    )
 
 
 class RunForm(ProgressOption, Request, panel="Output"):
@@ -72,14 +64,22 @@ def run_command(given: RunForm) -> int:
         say(f"layerboard {VERSION}: {_in_short(given)}")
     require_names(given)
     if given.plan:
-        _plan(given)
+        with ended_by_signals("interrupted; nothing was kept") as report:
+            from layerboard.benchmark.forecast.forecast import forecast_run
+
+            foreseen = forecast_run(given, report)
+        if given.json:
+            say_json(asdict(foreseen))
+        else:
+            planned = _planned(foreseen)
+            assert planned.table is not None
+            say("\n".join([table_text(planned.table), "", *planned.notes]))
         return 0
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.api import execute
 
         summary = execute(given, report)
-    for line in _summary(summary):
-        report.say(line)
+    report.say(*_summary(summary))
     text, answered = text_to(summary)
     if answered:
         pages = [page for page in summary.pages if page.suffix == ".md"]  # in order, the leaderboard last
@@ -116,19 +116,6 @@ def require_names(request: Request) -> None:
     for spec in all_specs():
         if spec.name in named and taps_of(spec, request.taps):  # without any, the run leaves it out or asks
             select_layers(request.layers, spec, request.taps)
-
-
-def _plan(given: RunForm) -> None:
-    with ended_by_signals("interrupted; nothing was kept") as report:
-        from layerboard.benchmark.forecast.forecast import forecast_run
-
-        foreseen = forecast_run(given, report)
-    if given.json:
-        say_json(asdict(foreseen))
-        return
-    planned = _planned(foreseen)
-    assert planned.table is not None
-    say("\n".join([table_text(planned.table), "", *planned.notes]))
 
 
 def _summary(summary: "RunSummary") -> Iterator[str]:

@@ -145,7 +145,11 @@ def score_command(request: ScoreRequest) -> None:
     - `layerboard score davis --ground-truth DAVIS --predictions DIR`
     - `layerboard score my_tasks:NEAREST_MEAN --features F.npz`
     """
-    report = _scored(request)
+    scorer = SCORERS.get(request.task, ANY_OTHER)
+    words = _words(request, scorer)
+    module, _, name = scorer.function.partition(":")
+    words |= {"task": request.task} if name == "score_task" else {}
+    report: ScoreReport = getattr(import_module(f"layerboard.benchmark.exported.{module}"), name)(**words)
     if request.json:
         say_json({"command": f"score {request.task}", **report.as_json()})
         return
@@ -158,16 +162,6 @@ def score_command(request: ScoreRequest) -> None:
     say("\n".join(f"{table}\n" for table in tables))
     for text in filter(None, (summary, report.reason, *report.notes)):
         say(wrap_text(text))
-
-
-def _scored(request: ScoreRequest) -> "ScoreReport":
-    """The scores; raises InputError for wrong input, or for an option that the task does not take."""
-    scorer = SCORERS.get(request.task, ANY_OTHER)
-    words = _words(request, scorer)
-    module, _, name = scorer.function.partition(":")
-    words |= {"task": request.task} if name == "score_task" else {}
-    report: ScoreReport = getattr(import_module(f"layerboard.benchmark.exported.{module}"), name)(**words)
-    return report
 
 
 def _words(request: ScoreRequest, scorer: Scorer) -> dict[str, Any]:

@@ -179,12 +179,9 @@ def _answered(request: ShowRequest) -> dict[str, Result]:
     try:
         answered = _finished(request)
     except InputError as error:
-        if state:
-            raise InputError(f"{state} So far: {error}") from None
-        raise
-    if state:
-        answered = {name: replace(each, notes=(state, *each.notes)) for name, each in answered.items()}
-    return answered
+        raise InputError(f"{state} So far: {error}" if state else str(error)) from None
+    notes = (state,) if state else ()
+    return {name: replace(each, notes=(*notes, *each.notes)) for name, each in answered.items()}
 
 
 def _finished(request: ShowRequest) -> dict[str, Result]:

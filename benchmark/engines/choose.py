@@ -121,7 +121,20 @@ def _staying(backbones: Specs) -> list[BackboneSpec]:
 
 def find_devices(request: Request) -> tuple[torch.device, ...]:
     """The devices that a request names; work done once for all uses the first. Raises InputError."""
-    names = _device_names(request)
+    names = request.device.split(",")
+    if request.engine_name == "ray":
+        if len(names) > 1 or names == ["all"]:
+            raise InputError("--engine ray takes every GPU of its cluster; leave out --device")
+        optional("ray", _NO_RAY)  # before anything is read
+        names = ["cpu" if request.device == "cpu" else "auto"]
+    elif names == ["all"]:
+        if not (gpus := torch.cuda.device_count()):
+            raise InputError("--device all takes every GPU, and this machine has none; leave it out")
+        names = [f"cuda:{number}" for number in range(gpus)]
+    elif len(names) > 1 and (wrong := [name for name in names if name in ("auto", "all")]):
+        raise InputError(
+            f"--device takes {wrong[0]} alone, or names such as cuda:0,cuda:1; found {request.device!r}"
+        )
     devices = tuple(find_device(name) for name in names)
     if len(devices) == 1:
         return devices
@@ -134,25 +147,6 @@ def find_devices(request: Request) -> tuple[torch.device, ...]:
     if request.engine_name == "local":
         raise InputError("--engine local runs on one device; leave it out, or name one --device")
     return devices
-
-
-def _device_names(request: Request) -> Sequence[str]:
-    """Names of the devices that a request names; raises InputError for options that contradict each other."""
-    names = request.device.split(",")
-    if request.engine_name == "ray":
-        if len(names) > 1 or names == ["all"]:
-            raise InputError("--engine ray takes every GPU of its cluster; leave out --device")
-        optional("ray", _NO_RAY)  # before anything is read
-        return ("cpu" if request.device == "cpu" else "auto",)
-    if names == ["all"]:
-        if not (gpus := torch.cuda.device_count()):
-            raise InputError("--device all takes every GPU, and this machine has none; leave it out")
-        return [f"cuda:{number}" for number in range(gpus)]
-    if len(names) > 1 and (wrong := [name for name in names if name in ("auto", "all")]):
-        raise InputError(
-            f"--device takes {wrong[0]} alone, or names such as cuda:0,cuda:1; found {request.device!r}"
-        )
-    return names
 
 
 def find_dtypes(

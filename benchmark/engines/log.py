@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
+from io import StringIO
 from pathlib import Path
 from typing import TextIO
 
@@ -19,36 +20,30 @@ MOST_BYTES = 4096  # of the end of a log that are read: more than its last line
 _LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)  (.{,200})", re.MULTILINE)
 
 
-class RunLog(Reporter):
-    """A reporter whose messages also go to a log, which has a line per minute and each line that is said."""
+class RunLog(Terminal):
+    """A reporter whose messages also go to a log, which has a line per minute and each line that is said.
+
+    It writes what a terminal without bars shows, each line with its time.
+    """
 
     def __init__(self, report: Reporter, file: TextIO | None) -> None:
-        super().__init__(self._send_both, report.process)
-        self._report, self._lines = report, _LogLines(file) if file else None
-
-    def note(self, line: str) -> None:
-        """Write a line into the log alone."""
-        if self._lines:
-            self._lines.say(line)
-
-    def _send_both(self, message: Message) -> None:
-        if self._lines:
-            self._lines.send(message)
-        self._report.send(message)
-
-
-class _LogLines(Terminal):
-    """What a terminal without bars shows, each line with its time."""
-
-    def __init__(self, file: TextIO) -> None:
         console = PrintableConsole(
-            file=file,
+            file=file or StringIO(),
             highlight=False,
             soft_wrap=True,
             force_terminal=False,
             force_jupyter=False,  # or lines would go into the cell of a notebook
         )
         super().__init__(console)
+        self.send, self.process, self._report = self._send_both, report.process, report
+
+    def note(self, line: str) -> None:
+        """Write a line into the log alone."""
+        self._show(("say", (self.process, 0), line))
+
+    def _send_both(self, message: Message) -> None:
+        self._show(message)
+        self._report.send(message)
 
     def _print(self, line: str) -> None:
         super()._print(f"{datetime.now():%Y-%m-%d %H:%M:%S}  {line}")

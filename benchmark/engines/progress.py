@@ -23,7 +23,7 @@ LONG_SECONDS = 3600  # from so long on, a reader wants to know the time of day o
 FAR_SECONDS = 30 * 24 * 3600  # an estimate beyond is of a stage that has hardly begun
 LINE_SECONDS = 60  # without bars, a line reports the outermost and the newest stage this often
 
-Advance = Callable[[float], None]  # called with the amount of further work done in a stage
+Advance = Callable[[float], object]  # called with the amount of further work done in a stage
 
 
 Message = tuple[str, tuple[int, int], Any]
@@ -42,7 +42,7 @@ class Reporter:
 
     _numbers = count()
 
-    def __init__(self, send: Callable[[Message], None], process: int = 0) -> None:
+    def __init__(self, send: Callable[[Message], object], process: int = 0) -> None:
         self.send, self.process = send, process
 
     @contextmanager
@@ -55,24 +55,17 @@ class Reporter:
         finally:
             self.send(("stop", stage, None))
 
-    def say(self, line: str) -> None:
-        """Print a line that stays on the screen."""
-        self.send(("say", (self.process, 0), line))
-
-
-def _ignore(told: float | str) -> None:
-    """Do nothing with what is done, or said."""
+    def say(self, *lines: str) -> None:
+        """Print lines that stay on the screen."""
+        for line in lines:
+            self.send(("say", (self.process, 0), line))
 
 
 class Silent(Reporter):
-    """A reporter without bars of its own: what several jobs do may advance a bar that is open already.
+    """A reporter without bars, which hands on what is said, or shows nothing: for runs from Python."""
 
-    It shows nothing, for runs from Python, unless it is given another reporter.
-    """
-
-    def __init__(self, advance: Advance = _ignore, say: Callable[[str], None] = _ignore) -> None:
-        takers: dict[str, Callable[[Any], None]] = {"advance": advance, "say": say}
-        super().__init__(lambda message: takers.get(message[0], _ignore)(message[2]))
+    def __init__(self, say: Callable[[str], object] = str) -> None:
+        super().__init__(lambda message: say(message[2]) if message[0] == "say" else None)
 
 
 @contextmanager
@@ -188,7 +181,12 @@ class Terminal(Reporter):
             if not self._bars:
                 self._tell()
         elif kind == "stop":
-            self._stop(stage)
+            with self._lock:
+                self._progress.remove_task(self._open.pop(stage))
+                if not self._open:
+                    self._over.set()
+                    if self._bars:
+                        self._progress.stop()
         else:
             with suppress(OSError):  # nobody reads it any more; the work goes on
                 self._print(content)
@@ -205,14 +203,6 @@ class Terminal(Reporter):
                 threading.Thread(target=self._beat, args=(self._over,), daemon=True).start()
             self._open[stage] = self._progress.add_task(title, total=total, unit=unit)
 
-    def _stop(self, stage: tuple[int, int]) -> None:
-        with self._lock:
-            self._progress.remove_task(self._open.pop(stage))
-            if not self._open:
-                self._over.set()
-                if self._bars:
-                    self._progress.stop()
-
     def _beat(self, over: threading.Event) -> None:
         """Tell how far the run is while a stage does not advance, until all are over."""
         while not over.wait(LINE_SECONDS):
@@ -225,7 +215,7 @@ class Terminal(Reporter):
             if not stages or perf_counter() - self._last_line < LINE_SECONDS:
                 return
             self._last_line = perf_counter()
-        self.say("; ".join(dict.fromkeys(map(_far, stages))))
+        self._show(("say", (self.process, 0), "; ".join(dict.fromkeys(map(_far, stages)))))
 
 
 PERIOD = 0.2  # seconds between two states of the line in a notebook

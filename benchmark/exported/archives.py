@@ -21,7 +21,7 @@ from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
 from layerboard.tasks.framework.sources import IMAGES, ProbedClasses, probed_classes
 from layerboard.tasks.framework.task import VectorTask
 from layerboard.tasks.framework.transformed import Vectors
-from layerboard.tasks.metrics.arrays import Integers, Mask
+from layerboard.tasks.metrics.arrays import Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, group_numbers, stratified_folds
 from layerboard.zoo.errors import InputError, some
 
@@ -186,7 +186,11 @@ def read_targets(kind: type[Targets], path: Path) -> Archive:
     fold = stratified_folds(np.zeros(len(features), np.int64), group_numbers(groups))
     if "folds" in arrays:
         fold = arrays.labels("folds", len(features)).astype(np.int64)
-        _require_whole(groups, fold, path)
+        parts = Counter(group for group, _ in {*zip(groups, fold.tolist(), strict=True)})
+        divided = sorted(group for group, number in parts.items() if number > 1)
+        wanted = f"the items of every group of {path} in one of its folds"
+        remedy = "correct the folds, or leave them out to have them drawn"
+        require(not divided, wanted, f"{some(divided)} in several", remedy)
     folds = Count("folds", len({*fold.tolist()} - {ALWAYS_TRAINING}))
     coverage = Coverage((Count("items", len(features)), folds))
     return Archive(path, kind(path.stem, _samples(features), values, names, fold, groups, coverage), features)
@@ -206,15 +210,6 @@ def _values(kind: type[Targets], targets: Array, count: int, path: Path) -> NDAr
         others = values[~np.isin(values, (0, 1))]
         require_no([f"{each:g}" for each in others[:1]], f"targets of 0 and 1 in {path}")
     return values
-
-
-def _require_whole(groups: tuple[str, ...], fold: Integers, path: Path) -> None:
-    """Raise InputError for a group in two folds."""
-    parts = Counter(group for group, _ in {*zip(groups, fold.tolist(), strict=True)})
-    divided = sorted(group for group, number in parts.items() if number > 1)
-    remedy = "correct the folds, or leave them out to have them drawn"
-    wanted = f"the items of every group of {path} in one of its folds"
-    require(not divided, wanted, f"{some(divided)} in several", remedy)
 
 
 READERS: Mapping[str, Callable[[Path], Archive]] = {  # by role, without the one that needs a ground truth

@@ -167,8 +167,13 @@ def score_by_pixels(features: Path, judged: Judged, rule: capi.CapiConfig, memor
     )
     classes, keys = judged.count([known, truth]), [str(number) for number in range(len(train))]
     pixels = capi.pixels_of(keys, rule, classes, frozenset((*judged.ignored, VOID)), memory)
+    left = []
+    for key, grid, mask in zip(keys, train, known, strict=True):
+        cells = pixels.of(mask, (grid.shape[0], grid.shape[1]), key)
+        kept = capi.arrays_of_image(torch.from_numpy(grid), *cells, held_out=key in pixels.held_out)
+        left.append({name: array.numpy() for name, array in kept.items()})
     with explaining(f"cannot score {features}", ValueError):
-        chosen = _memory_of(train, known, pixels, rule)
+        chosen = capi.voting_memory(left, torch.device("cpu"), pixels, rule)
     numbers: dict[str, Json] = {"features": str(features), "k": chosen.k, "distance": chosen.distance}
     numbers |= {"memory": memory, "seed": rule.seed, "cells": len(chosen.rows)}
     numbers |= {"held_out": sorted(map(int, pixels.held_out)), **judged.numbers(classes)}
@@ -243,13 +248,3 @@ def _masks(array: Array, where: str, images: int) -> Labels:
     low, high = int(array.min()), int(array.max())
     require(0 <= low <= high <= VOID, f"classes of 0 to {VOID} in {where}", f"{low} to {high}")
     return array.astype(np.uint8)
-
-
-def _memory_of(grids: Floats, masks: Labels, pixels: capi.Pixels, rule: capi.CapiConfig) -> capi.PixelMemory:
-    """The memory, and the vote that was chosen; raises ValueError if that is impossible."""
-    left = []
-    for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):
-        chosen = pixels.of(mask, (grid.shape[0], grid.shape[1]), str(number))
-        cells = capi.arrays_of_image(torch.from_numpy(grid), *chosen, held_out=str(number) in pixels.held_out)
-        left.append({name: array.numpy() for name, array in cells.items()})
-    return capi.voting_memory(left, torch.device("cpu"), pixels, rule)

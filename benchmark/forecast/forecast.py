@@ -1,9 +1,9 @@
 """Forecast of a run: images, forward passes, hours, disk and memory, before anything starts.
 
-A pass takes its number of images times the seconds of one, which a timed batch tells: one of images that are
-read, or one of images that a worker has kept for the backbone. Batches are timed for the backbones with most
-work first, within a tenth of the expected time. Other passes are guessed from shapes, and scaled by how much
-longer the timed ones took than guessed. Scores are guessed from shapes alone.
+A pass takes its number of images times the seconds of one, which a timed batch tells. Batches are timed for
+the backbones with most work first, within a tenth of the expected time. Other passes are guessed from shapes,
+and scaled by how much longer the timed ones took than guessed. Scores are guessed from shapes alone. Images
+that a worker keeps for its next backbone are counted as if they were read once more.
 """
 
 import sys
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
-from typing import NamedTuple
 
 import torch
 
@@ -86,10 +85,15 @@ def forecast_run(request: Request, report: Reporter) -> Forecast:
     pages = PAGES + TASK_PAGES * len(work.run.plan.backbones) * len(work.run.plan.tasks.every)
     starts = imports * (1 + (workers > 1)) + planned + pages
     apart = [*_steps_apart(work), ForecastStep("", "start and pages", seconds=starts)]
-    timings = _Timings(work, request.workers * KEPT_BYTES // workers)
+    timings = _Timings(work)
 
     def expected() -> float:
-        return _expected(timings.steps(), workers, shared) + sum(step.seconds for step in apart)
+        """Seconds of the steps of backbones, side by side, and of those apart."""
+        busy: defaultdict[str, float] = defaultdict(float)
+        for step in timings.steps():
+            busy[step.backbone] += step.seconds
+        longest = 0.0 if shared else max(busy.values(), default=0.0)
+        return max(longest, sum(busy.values()) / workers) + sum(step.seconds for step in apart)
 
     threads = torch.get_num_threads()
     if workers > 1 and not shared:
@@ -104,7 +108,7 @@ def forecast_run(request: Request, report: Reporter) -> Forecast:
         images=work.run.plan.images,
         steps=steps,
         seconds=expected(),
-        memory=_memory(work, workers) + workers * timings.kept_bytes,
+        memory=_memory(work, workers),
         warm_up=perf_counter() - begin,
         notes=tuple(_notes(work, timings.failures)),
         forwards=sum(step.images for step in steps),
@@ -112,37 +116,19 @@ def forecast_run(request: Request, report: Reporter) -> Forecast:
     )
 
 
-def _expected(steps: Iterable[ForecastStep], workers: int, shared: bool) -> float:
-    """Seconds of the steps of backbones, side by side; ``shared``: workers share one in pieces."""
-    busy: defaultdict[str, float] = defaultdict(float)
-    for step in steps:
-        busy[step.backbone] += step.seconds
-    longest = 0.0 if shared else max(busy.values(), default=0.0)
-    return max(longest, sum(busy.values()) / workers)
-
-
-class _Kind(NamedTuple):
-    """Properties that passes with equal time per image share."""
-
-    again: bool  # whether they take images that a worker has kept
-    backbone: str
-    view: View
-    listeners: tuple[str, ...]
+_Kind = tuple[str, View, tuple[str, ...]]  # backbone, view and listeners of passes with equal time per image
 
 
 class _Timings:
     """Durations of backbones, timed or guessed."""
 
-    def __init__(self, work: Prepared, most: int) -> None:
-        """``most`` is the maximum of bytes of views that a worker keeps."""
+    def __init__(self, work: Prepared) -> None:
         self._load = LOAD
         self._timed: dict[_Kind, tuple[float, float]] = {}  # seconds per image, as measured and as guessed
         self._bytes: dict[str, float] = {}  # bytes that a listener stores per image and layer
         self._guessed: list[tuple[Job, ForecastStep]] = []
         self._scores: list[ForecastStep] = []
         self.failures: list[Failure] = []
-        self._kept: set[tuple[View, str]] = set()  # sources of which a worker keeps all views
-        self._most, self.kept_bytes = most, 0  # of these views
         done: set[Path] = set()  # computed at an earlier input size, if a view is the same at both
         for jobs in work.backbones:
             name = jobs.setup.spec.name
@@ -152,35 +138,26 @@ class _Timings:
                 if images and not done.issuperset(job.folders.values()):
                     seconds = images * estimate.image_seconds(job.setup, source.view)
                     self._guessed.append((job, ForecastStep(name, "pass", source.name, images, seconds)))
-                    self._keep(job)
                 done.update(job.folders.values())
             self._scores += [
                 ForecastStep(name, f"scoring {score.task.listener}", seconds=estimate.score_seconds(score))
                 for score in jobs.scores
             ]
 
-    def _keep(self, job: Job) -> None:
-        """Count the views of a pass as kept if a worker would keep them all."""
-        images, size = (job.source.view, job.source.name), estimate.view_bytes(job)
-        if job.shared and images not in self._kept and self.kept_bytes + size <= self._most:
-            self._kept.add(images)
-            self.kept_bytes += size
-
     def steps(self) -> Iterator[ForecastStep]:
         """Loads, passes and scores of all backbones."""
         for name in dict.fromkeys(step.backbone for _, step in self._guessed):
             yield ForecastStep(name, "load", seconds=self._load)
-        seen = set[tuple[View, str]]()
         for job, step in self._guessed:
-            images = job.source.view, step.source
-            seconds = step.seconds * self._scale(_kind(job, again=images in seen))
-            seen |= {images} & self._kept
+            known = {_kind(job)} & self._timed.keys() or self._timed
+            measured, guessed = (sum(self._timed[kind][side] for kind in known) for side in (0, 1))
             together = {name: _kept_together(job, name) * len(job.setup.layers) for name in job.folders}
             size = sum(
                 estimate.vector_bytes(job.setup) if name == VECTORS else self._bytes.get(name, 0.0) * count
                 for name, count in together.items()
             )
-            yield replace(step, seconds=seconds, disk=int(step.images * size))
+            scale = measured / guessed if known else 1.0
+            yield replace(step, seconds=step.seconds * scale, disk=int(step.images * size))
             for task in job.pass_.measured:
                 if task.listener in job.memories:
                     # in all layers, the cells of an image are compared with those that a task remembers
@@ -211,42 +188,28 @@ class _Timings:
                 if cache is None or cache.setup != job.setup:
                     cache = BackboneCache(job.setup)
                 with noting(self.failures, job.setup.spec.name):
-                    if _kind(job, again=False) not in self._timed:
+                    if _kind(job) not in self._timed:
                         self._time(job, cache)
                 longest = max(longest, perf_counter() - begin)
                 advance(1)
 
     def _time(self, job: Job, cache: BackboneCache) -> None:
-        """Show a batch of a pass to its backbone, as the run would; a few images determine its size.
-
-        If a worker keeps the images, they are shown once more as the worker has kept them.
-        """
-        begin, setup = perf_counter(), job.setup
+        """Show a batch of a pass to its backbone, as the run would; a few images determine its size."""
+        begin, name = perf_counter(), job.setup.spec.name
         cache.backbone()
-        if all(kind.backbone != setup.spec.name for kind in self._timed):
+        if all(backbone != name for backbone, _, _ in self._timed):
             self._load = perf_counter() - begin
         most = cache.batch_size  # loaded before anything is timed
         second = self._second(job, cache, LEAST)
-        count = min(max(int(BATCH_SECONDS / second), LEAST), most)
-        cache.views = KeptViews(self._most)
-        guessed = estimate.image_seconds(setup, job.pass_.source.view)
-        for again in (False, True):
-            if not again or job.shared:
-                second = self._second(job, cache, count)
-            self._timed[_kind(job, again=again)] = second, guessed
-
-    def _scale(self, kind: _Kind) -> float:
-        """Measured by guessed seconds of passes of this kind, or else of all that were timed."""
-        exact = {kind} & self._timed.keys()
-        alike = exact or {known for known in self._timed if known.again == kind.again}
-        measured, guessed = (sum(self._timed[known][side] for known in alike) for side in (0, 1))
-        return measured / guessed if alike else 1.0
+        second = self._second(job, cache, min(max(int(BATCH_SECONDS / second), LEAST), most))
+        self._timed[_kind(job)] = second, estimate.image_seconds(job.setup, job.pass_.source.view)
 
     def _second(self, job: Job, cache: BackboneCache, count: int) -> float:
         """Seconds per image of a pass over its first ``count`` images."""
         with TemporaryDirectory() as folder:
             folders = {name: Path(folder, str(number)) for number, name in enumerate(job.folders)}
             part = replace(job.pass_, source=job.pass_.source.first(count))
+            cache.views = KeptViews(0)  # images are read
             small, begin = Job(job.setup, part, range(1), folders), perf_counter()
             images = max(1, run_job(small, cache, Silent()).images)
             seconds = perf_counter() - begin
@@ -256,8 +219,8 @@ class _Timings:
         return seconds / images
 
 
-def _kind(job: Job, *, again: bool) -> _Kind:
-    return _Kind(again, job.setup.spec.name, job.pass_.source.view, tuple(job.folders))
+def _kind(job: Job) -> _Kind:
+    return job.setup.spec.name, job.pass_.source.view, tuple(job.folders)
 
 
 def _kept_together(job: Job, listener: str) -> int:
@@ -284,24 +247,28 @@ def _steps_apart(work: Prepared) -> Iterator[ForecastStep]:
 
 
 def _memory(work: Prepared, workers: int) -> int:
-    """Bytes of this process and its workers, with the vectors of a layer of the largest task."""
+    """Bytes of this process and its workers, with the vectors of a layer of the largest task.
+
+    Workers also keep images that further backbones are shown, up to their limit.
+    """
+    jobs = [job for each in work.backbones for job in each.passes if job.shared and job.missing]
+    kept = {(job.source.view, job.source.name): estimate.view_bytes(job) for job in jobs}
+    most = min(workers * sum(kept.values()), work.run.request.workers * KEPT_BYTES)
     if work.run.devices[0].type == "cuda":
-        return torch.cuda.max_memory_allocated(work.run.devices[0])
-    used = _peak_bytes()
-    scored = work.run.plan.tasks.needing("passes")
-    images = (sum(len(source.samples) for source in task.vector_sources) for task in scored)
-    bank = 2 * 4 * max((spec.width for spec in work.run.plan.backbones), default=0) * max(images, default=0)
-    return used + bank if workers == 1 else used + workers * (used + bank)
-
-
-def _peak_bytes() -> int:
+        return most + torch.cuda.max_memory_allocated(work.run.devices[0])
     if sys.platform == "win32":
         import psutil
 
-        return int(psutil.Process().memory_info().peak_wset)
-    import resource
+        used = int(psutil.Process().memory_info().peak_wset)
+    else:
+        import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        unit = 1 if sys.platform == "darwin" else 1024
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    scored = work.run.plan.tasks.needing("passes")
+    images = (sum(len(source.samples) for source in task.vector_sources) for task in scored)
+    bank = 2 * 4 * max((spec.width for spec in work.run.plan.backbones), default=0) * max(images, default=0)
+    return most + (used + bank if workers == 1 else used + workers * (used + bank))
 
 
 def _notes(work: Prepared, failures: Iterable[Failure]) -> Iterator[str]:

@@ -6,7 +6,7 @@ Beside the options a file can have `PINS`, the weights of its backbones (`benchm
 import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -139,24 +139,19 @@ def require_harmless(name: str, values: Mapping[str, Any], options: Options) -> 
         several = [*value.values()] if isinstance(value, Mapping) else value
         for text in map(str, several if isinstance(several, list | tuple) else (value,)):
             path = Path(text.removeprefix(origin_mark(text)).removeprefix(PREFIX))
+            below = any(map(Path(os.path.realpath(path)).is_relative_to, folders))  # with its links resolved
             what = ""
             if option.name in _CODE and origin_of(entry_name(text)) is OBJECT:
                 what = "Python code"
             elif option.name == "engine" and ":" in text:
                 what = "a cluster"
-            elif _takes_paths(option) and not _is_below(path, folders):
+            elif _takes_paths(option) and (not below or any(part[0] == "~" for part in path.parts)):
                 what = f"a path outside of {' and '.join(map(str, dict.fromkeys(folders)))}"
             if what:
                 raise InputError(
                     f"{file}: {option.name} has {shortened(text)}, {what}, which a file cannot name alone; "
                     f"give {option.flag}, too, if you trust it"
                 )
-
-
-def _is_below(path: Path, folders: Sequence[Path]) -> bool:
-    """Whether a path, with its links resolved, is below a folder, and begins at no home of a user."""
-    real = Path(os.path.realpath(path))
-    return any(map(real.is_relative_to, folders)) and not any(part[0] == "~" for part in path.parts)
 
 
 def in_campaign(name: str, text: str) -> str:
@@ -207,22 +202,20 @@ def _moved(value: Any, option: Option[Any, Any], start: Path, end: Path | None =
         with suppress(WrongValueError):  # of NAME=PATH; what is wrong is said when the form is filled
             value = option.parse(value)
 
-    def move(path: object) -> object:
-        is_text = isinstance(path, str | Path)
-        return _moved_path(str(path), start, end, sure=option.name != "backbones") if is_text else path
+    def move(given: object) -> object:
+        """A path, moved unless it has a scheme; what may be a name is one if such a folder exists."""
+        if not isinstance(given, str | Path):
+            return given
+        text, mark = str(given), origin_mark(str(given))
+        path = text.removeprefix(mark)
+        if os.path.isabs(path) or _NO_PATH.match(path):
+            return text
+        whole, entry = os.path.normpath(start / path), start / entry_name(path)
+        sure = option.name != "backbones" or mark or path.startswith(".")
+        if not (sure or os.path.exists(whole) or entry.is_dir()):
+            return text
+        return f"{mark}{os.path.relpath(whole, end) if end else whole}"
 
     if isinstance(value, Mapping):
         return {key: move(each) for key, each in value.items()}
     return [*map(move, value)] if isinstance(value, list | tuple) else move(value)
-
-
-def _moved_path(text: str, start: Path, end: Path | None, *, sure: bool) -> str:
-    """A text that is ``sure`` to be a path, unless it has a scheme, or is one if such a folder exists."""
-    mark = origin_mark(text)
-    path = text.removeprefix(mark)
-    if os.path.isabs(path) or _NO_PATH.match(path):
-        return text
-    whole, entry = os.path.normpath(start / path), start / entry_name(path)
-    if not (sure or mark or path.startswith(".") or os.path.exists(whole) or entry.is_dir()):
-        return text
-    return f"{mark}{os.path.relpath(whole, end) if end else whole}"

@@ -4,7 +4,6 @@ A Python function (`called_with`) and a command (`benchmark.commands.command`) a
 have exactly its options, with the same names, defaults and help.
 """
 
-import ast
 import inspect
 import re
 import sys
@@ -15,8 +14,8 @@ from functools import partial, reduce, wraps
 from inspect import getattr_static
 from operator import or_
 from pathlib import Path
-from textwrap import dedent, fill
-from types import EllipsisType, FunctionType
+from textwrap import fill
+from types import EllipsisType
 from typing import (
     Any,
     ClassVar,
@@ -178,19 +177,6 @@ class Form:
         return cls(**given)
 
 
-def docstring(thing: object) -> str:
-    """The documentation of a function or class, read from its source where Python left it out (``-OO``)."""
-    if sys.flags.optimize < 2 or (isinstance(thing, FunctionType) and thing.__doc__):
-        return inspect.cleandoc(thing.__doc__ or "")
-    assert isinstance(thing, type | FunctionType)
-    try:
-        definition = ast.parse(dedent(inspect.getsource(thing))).body[0]
-    except (OSError, SyntaxError):  # without its source
-        return ""
-    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
-    return ast.get_docstring(definition) or ""
-
-
 def declared(form: Callable[..., object], caller: Caller = "command") -> tuple[Option[Any, Any], ...]:
     """The options of a form that a caller has, group by group.
 
@@ -231,12 +217,12 @@ def require_something(option: Option[Any, Any], value: object) -> None:
 
 
 def called_with(
-    form: Callable[P, Filled], summary: str = ""
+    form: Callable[P, Filled], documented: Callable[[str], str] = str
 ) -> Callable[[Callable[[Filled], Result]], Callable[P, Result]]:
     """Turn a function of a filled form into one that is called with the options of the form.
 
     Its signature and documentation list all options but those of commands alone. The documentation begins
-    with ``summary``.
+    with what ``documented`` makes of the docstring.
     """
 
     def decorate(function: Callable[[Filled], Result]) -> Callable[P, Result]:
@@ -247,8 +233,13 @@ def called_with(
         @wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> Result:
             given = _require_options(function.__name__, signature, args, kwargs)
+            settings: AbstractContextManager[None] = nullcontext()
+            if "torch" in sys.modules:  # it computes as in a new process, whoever has imported it
+                from layerboard.zoo.features.pass_context import pass_context
+
+                settings = pass_context(gradients=True)
             try:
-                with imports_explained(), _usual_settings():
+                with imports_explained(), settings:
                     return function(filled_form(form, given))
             except InputError as error:
                 error.args = (in_python(str(error), options),)
@@ -259,25 +250,11 @@ def called_with(
             return_annotation=inspect.signature(function).return_annotation,
         )
         listed = "\n".join(["Options:", *(option.documentation for option in options)])
-        own = docstring(function)
-        called.__doc__ = "\n\n".join(filter(None, [summary, own, RAISES, listed]))
+        own = documented(inspect.getdoc(function) or "")
+        called.__doc__ = "\n\n".join(filter(None, [own, RAISES, listed]))
         return called
 
     return decorate
-
-
-def _usual_settings() -> AbstractContextManager[None]:
-    """Context in which torch computes as in a new process, if anybody has imported it already."""
-    if "torch" not in sys.modules:
-        return nullcontext()
-    from layerboard.zoo.features.pass_context import pass_context
-
-    return pass_context(gradients=True)
-
-
-def of_form(function: Callable[..., Result]) -> Callable[..., Result]:
-    """The function of a filled form behind one of `called_with`; it speaks of options as commands do."""
-    return cast("Callable[..., Result]", inspect.unwrap(function))
 
 
 def _require_options(

@@ -132,18 +132,15 @@ def real(value: object) -> float:
     return value
 
 
-def not_negative(value: object) -> float:
-    """A number of at least 0."""
-    if (number := real(value)) < 0:
-        raise WrongValueError("a number of at least 0", value)
+def positive(value: object, most: float = math.inf, *, zero: bool = False) -> float:
+    """A number above 0, or also 0, and at most ``most``."""
+    if not 0 <= (number := real(value)) <= most or not (number or zero):
+        least = "of at least 0" if zero else "above 0"
+        raise WrongValueError(f"a number {least}{'' if most == math.inf else f' and at most {most}'}", value)
     return number
 
 
-def positive(value: object, most: float = math.inf) -> float:
-    """A number above 0 and at most ``most``."""
-    if not 0 < (number := real(value)) <= most:
-        raise WrongValueError(f"a number above 0{'' if most == math.inf else f' and at most {most}'}", value)
-    return number
+not_negative = partial(positive, zero=True)
 
 
 def count(value: object) -> int:
@@ -197,11 +194,11 @@ def some_of(value: object, choices: Collection[Any], expected: str = "", advice:
 
 def dtypes(value: object) -> tuple[Any, ...]:
     """Dtypes, each once; ``auto`` only alone."""
-    every = tuple(dict.fromkeys(listed(value)))
-    if not every or not {*every} <= {*DTYPES} or (AUTO in every and len(every) > 1):
-        expected = f"{AUTO}, or some of {', '.join(get_args(Dtype))}"
+    expected = f"{AUTO}, or some of {', '.join(get_args(Dtype))}"
+    chosen = some_of(value, DTYPES, expected)
+    if AUTO in chosen and len(chosen) > 1:
         raise WrongValueError.among(expected, value, DTYPES)
-    return every
+    return tuple(dict.fromkeys(listed(value)))
 
 
 def assigned(value: object) -> Mapping[str, Any]:
@@ -292,7 +289,9 @@ def backbones(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # networks among 
     """
     several = (value,) if isinstance(value, str | Path) or hasattr(value, "reference") else value
     for each in (several, *(several if isinstance(several, list | tuple) else ())):
-        require_no_network(each)
+        if isinstance(each, type) or (hasattr(each, "state_dict") and not hasattr(each, "reference")):
+            expected = "names, and what from_module returns"
+            raise WrongValueError(expected, each, "give from_module(NETWORK)")
     if not isinstance(several, Iterable):
         raise WrongValueError("words", value)
     given = names([getattr(each, "reference", each) for each in several])
@@ -301,12 +300,6 @@ def backbones(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # networks among 
         require_own_kind(entry, "backbones")
         require_named(entry)
     return given
-
-
-def require_no_network(value: object) -> None:
-    """Raise an error that names from_module for a network, or a class of networks, instead of a name."""
-    if isinstance(value, type) or (hasattr(value, "state_dict") and not hasattr(value, "reference")):
-        raise WrongValueError("names, and what from_module returns", value, "give from_module(NETWORK)")
 
 
 def tasks(value: object) -> tuple[str, ...]:
@@ -326,15 +319,6 @@ def run_tasks(value: object) -> tuple[str, ...]:
 
 def require_own_kind(name: str, option: str) -> None:
     """Raise InputError for the name of something else, such as a task among backbones."""
-    kind = None if is_local(name) else kind_of_name(name)
-    if kind is not None and kind[1] != option:
-        raise InputError(f"--{option} has {name!r}, which is a {kind[0]}; did you mean --{kind[1]} {name}?")
-    if "," in name:
-        raise InputError(f"--{option} has {shortened(name)}; separate its names by blanks, without commas")
-
-
-def kind_of_name(name: str) -> tuple[str, str] | None:
-    """What a name of the registries is the name of, and the option for it; None for any other."""
     specs = [spec.name for spec in all_specs()]
     # dino is also the beginning of names of backbones, which is what is meant by itself
     begins_backbones = any(spec.startswith(name) for spec in specs)
@@ -343,7 +327,11 @@ def kind_of_name(name: str) -> tuple[str, str] | None:
         ("backbone", "backbones", specs),
         ("protocol", "protocol", [] if begins_backbones else [protocol.name for protocol in PROTOCOLS]),
     )
-    return next(((kind, option) for kind, option, known in kinds if name in known), None)
+    kind, usual, _ = next((each for each in kinds if name in each[2]), ("", option, []))
+    if usual != option and not is_local(name):
+        raise InputError(f"--{option} has {name!r}, which is a {kind}; did you mean --{usual} {name}?")
+    if "," in name:
+        raise InputError(f"--{option} has {shortened(name)}; separate its names by blanks, without commas")
 
 
 def protocols(value: object) -> tuple[str, ...]:
@@ -361,8 +349,9 @@ def images(value: object) -> tuple[str, ...]:
     other list, and of one of image files, are images. Raises InputError for an address of another machine.
     """
     given = value if isinstance(value, list | tuple) else (value,)
-    files = bool(given) and value is given and all(is_image_file(each) for each in given)
-    if not files and all(isinstance(each, str | PathLike) for each in given):
+    are_paths = all(isinstance(each, str | PathLike) for each in given)
+    files = bool(given) and value is given and are_paths and all(map(_names_image, given))
+    if not files and are_paths:
         for location in (locations := names(value)):
             require_local(location, "--images")
         if len(locations) < 2:
@@ -380,13 +369,11 @@ def images(value: object) -> tuple[str, ...]:
     return (str(stored(value, default_cache())),)
 
 
-def is_image_file(value: object) -> bool:
-    """Whether a text or a path names an image, by its ending."""
+def _names_image(path: str | PathLike[str]) -> bool:
+    """Whether a path names an image, by its ending."""
     from layerboard.zoo.view.photos import endings
 
-    if not isinstance(value, str | PathLike):
-        return False
-    return Path(value).suffix.lower() in endings() and not Path(value).is_dir()
+    return Path(path).suffix.lower() in endings() and not Path(path).is_dir()
 
 
 def one_path(value: object, expected: str, advice: str) -> Path:

@@ -142,6 +142,14 @@ class ResultsOptions(Form, panel="Output"):
     )
 
 
+class ProgressOption(Form, panel="Output"):
+    """Whether a Python function shows how far it is."""
+
+    progress: Plain[bool | None] = Option(
+        None, "Show progress (Python only).", usual="in a notebook or a terminal", only="python"
+    )
+
+
 class JsonOption(Form, panel="Output"):
     """Output for machines."""
 

@@ -49,7 +49,7 @@ def write_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
         "picture": np.asarray(names, str),
         NAMES: np.asarray([_thumbnail(pictures[name], folder) for name in names], str),
     }
-    data = job.setup.plan.recipe.location
+    data = job.setup.plan.location
     if renamed := [pair for entry in data.datasets if not data.images for pair in entry.class_names]:
         numbers, words = zip(*renamed, strict=True)
         arrays |= {"class_folder": np.asarray(numbers, str), "class_name": np.asarray(words, str)}

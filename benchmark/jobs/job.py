@@ -1,16 +1,16 @@
-"""Jobs, which an engine carries out: frozen and small, whatever the size of the data.
+"""Jobs, which an engine carries out, and fingerprints of everything that their results depend on.
 
-A job carries its pass, or its task. Pickled, it only names them: another process finds them in the plan,
-which it makes once from its recipe.
+Jobs are frozen and small, whatever the size of the data: one carries its pass, or its task. Pickled, it only
+names them: another process finds them in the plan, which it makes once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -19,21 +19,33 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.passes.shards import Shards
 from layerboard.benchmark.plan.layers import select_layers, taps_of
-from layerboard.benchmark.plan.plan import Pass, Plan, view_for
-from layerboard.benchmark.records.records import ResultFiles, interpolation_of
-from layerboard.leaderboards.records.files import VERSION, scored_path
+from layerboard.benchmark.plan.plan import VECTORS, Pass, Plan, view_for
+from layerboard.benchmark.records.records import ResultFiles, interpolation_of, known_view_sizes
+from layerboard.leaderboards.records.files import VERSION, safe_name, scored_path
 from layerboard.leaderboards.records.thumbnails import FOLDER
 from layerboard.tasks.framework.base import Source, digest
+from layerboard.tasks.framework.examples import VERSION as EXAMPLES
+from layerboard.tasks.framework.sets import marks_of
 from layerboard.tasks.framework.task import ComparisonTask, Task
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.spec import BackboneSpec, Layer, Tap
 from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.views import View
 
+FORMAT = 2  # raise it when stored features, measurements or scores change for the same input
+SCORING = 7  # raise it when scores, intervals or marks change for the same features
+
+
+class Stored(NamedTuple):
+    """What a pass stores for one of its listeners."""
+
+    fingerprint: str
+    folder: Path
+
 
 @dataclass(frozen=True)
 class Setup:
-    """One backbone with everything that decides how a run shows it to its tasks."""
+    """One backbone with everything that decides how a run shows it to its tasks, and its jobs."""
 
     # where jobs find their passes and tasks in another process
     plan: Plan = field(compare=False, repr=False)
@@ -42,6 +54,10 @@ class Setup:
     request: Request
     suite: str  # that its records belong to
     device: torch.device
+    # where passes store what a task uses, which is worked out once
+    _stored: dict[tuple[str, View, str], Stored] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @property
     def taps(self) -> tuple[Tap, ...]:
@@ -70,6 +86,89 @@ class Setup:
         """Poolings that are stored; one for the random floor, since all of its poolings are equivalent."""
         single = "cls" if self.spec.is_floor else self.spec.vectors
         return (single,) if single else self.request.poolings
+
+    def pass_job(self, pass_: Pass) -> "Job":
+        """The job of a pass, for all of its tasks."""
+        source = pass_.source
+        folders = {VECTORS: self.stored(source).folder} if pass_.vectors else {}
+        folders |= {task.listener: self.stored(source, task).folder for task in pass_.measured}
+        memories = {
+            task.listener: self.stored(task.memory.source, task).folder
+            for task in pass_.measured
+            if task.memory is not None and task.scores_from(source)
+        }
+        return Job(self, pass_, range(source.shards), folders, memories)
+
+    def score_job(self, task: Task) -> "ScoreJob":
+        """The job of a task, with the folders where the passes store what it uses."""
+        vectors = {source.name: self.stored(source).folder for source in task.vector_sources}
+        measured = self.stored(task.measured[-1].source, task).folder if task.measured else None
+        sizes = self.sizes if task.needs == "device" else self._sizes_of([task])
+        facts = self.records_print(task), task.data_digest
+        return ScoreJob(self, task, *facts, vectors, measured, sizes)
+
+    @cached_property
+    def sizes(self) -> tuple[ViewSize, ...]:
+        """Sizes of an image at which the backbone's cost is measured, its own first.
+
+        The others are those that its tasks show, in this run and in the records of earlier ones.
+        """
+        own = ViewSize(self.spec.input_size, self.spec.input_size)
+        folder = scored_path("any", self.spec.name).parent
+        known = known_view_sizes(self.request.output / "records" / folder)
+        return (own, *sorted({*self._sizes_of(self.plan.tasks.every), *known} - {own}))
+
+    def _sizes_of(self, tasks: Iterable[Task]) -> tuple[ViewSize, ...]:
+        """How large the backbone is shown images by each of some tasks that rank layers."""
+        sizes = (self.plan.size_shown(task, self.spec) for task in tasks if not task.entry.analysis)
+        return tuple(size for size in sizes if size is not None)
+
+    def records_print(self, task: Task) -> str:
+        """Fingerprint of the records of a task: of its config, and of what the records are made from."""
+        plan, spec, backbone = self.plan, self.spec, self.identity.fingerprint
+        if task.needs == "device":
+            size = spec.input_size, spec.interpolation
+            return digest(FORMAT, backbone, size, self.sizes, task.fingerprint, task.dataset)
+        if task.needs == "backbone":
+            views = [(plan.signature(source), view_for(spec, source.view)) for source in task.sources]
+            layers = [str(layer) for layer in self.layers] if views else []
+            return digest(FORMAT, SCORING, backbone, views, task.fingerprint, layers)
+        stored = [self.stored(each.source) for each in plan.passes if task in each.vectors]
+        stored += [self.stored(each.source, task) for each in plan.passes if task in each.measured]
+        prints = [each.fingerprint for each in stored]
+        layers = [str(layer) for layer in task.scored(self.layers, spec)]
+        if marks := marks_of(task.sets, spec.depth, self.layers):
+            layers += sorted(f"{layer} {mark}" for layer, names in marks.items() for mark in names)
+        examples = () if task.examples is None else ("examples", EXAMPLES, self.writes_examples)
+        return digest(FORMAT, SCORING, prints, task.scored_fingerprint, layers, *examples)
+
+    def stored(self, source: Source, task: Task | None = None) -> Stored:
+        """What a pass over a source stores: its vectors, or what a task measures of its groups.
+
+        Input sizes share folders: a view that is the same at two sizes is computed only for the first.
+        """
+        key = *source.key, task.key if task else ""
+        if key not in self._stored:
+            images, view = self.plan.signature(source), view_for(self.spec, source.view)
+            taps = (self.taps,) if self.taps != ("block",) else ()
+            of_vectors = self.poolings, self.request.store_dtype, *taps
+            facts = self._measured_facts(task, source) if task else of_vectors
+            fingerprint = digest(FORMAT, self.identity.fingerprint, images, view, *facts)
+            folder = self.request.cache / "features" / safe_name(self.spec.entry)
+            listener = f"{task.entry.name}{task.ending}" if task else VECTORS
+            name = f"{safe_name(source.name)}.{listener}.{fingerprint[:16]}"
+            self._stored[key] = Stored(fingerprint, folder / name)
+        return self._stored[key]
+
+    def _measured_facts(self, task: Task, source: Source) -> tuple[object, ...]:
+        """What the measurements of the groups of a source for a task depend on, besides these."""
+        layers = [str(layer) for layer in task.measured_layers(source, self.layers, self.spec)]
+        further: tuple[object, ...] = () if task.examples is None else ("examples", EXAMPLES)
+        scored = task.scores_from(source)
+        if scored and task.memory is not None:
+            further += (("remembered", self.plan.signature(task.memory.source)),)
+        numbers = task.scored_fingerprint if scored else task.fed_by(source).fingerprint
+        return (numbers, layers, *further)
 
 
 @dataclass(frozen=True)

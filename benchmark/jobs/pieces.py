@@ -143,7 +143,12 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
             return None
         left = self._last.get(worker)
         if left is None or not left.waits:
-            left = waiting[0] if len(self._slots) == 1 else max(waiting, key=self._urgency)
+            left = waiting[0]
+            if len(self._slots) > 1:  # seconds left per worker of a backbone, with one more worker
+                left = max(
+                    waiting,
+                    key=lambda each: self._seconds(each) / (1 + len(each.taken)) if each.shards else inf,
+                )
         key, self._last[worker] = next(self._keys), left
         piece, shards = self._cut(left)
         self._out[key], left.taken[key] = (left, piece, perf_counter()), shards
@@ -165,10 +170,6 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         left.backbone_tasks += piece.backbone_tasks
         left.scores += piece.scores
         self._last = {worker: last for worker, last in self._last.items() if last is not left}
-
-    def _urgency(self, left: _Left) -> float:
-        """Seconds left per worker of a backbone, with one more worker."""
-        return self._seconds(left) / (1 + len(left.taken)) if left.shards else inf
 
     def _cut(self, left: _Left) -> tuple[BackboneJobs, list[_Shard]]:
         share = sum(map(self._seconds, self._every)) / (ROUNDS * len(self._slots))

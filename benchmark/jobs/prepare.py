@@ -12,7 +12,6 @@ from pyarrow import ArrowException
 from layerboard.benchmark.engines.choose import device_name, find_devices, find_dtypes
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.forms.request import Request
-from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, ScoreJob, Setup
 from layerboard.benchmark.passes.failures import Failure, failure
 from layerboard.benchmark.plan.backbones import find_backbones
@@ -26,7 +25,7 @@ from layerboard.benchmark.plan.lock import (
     read_lock,
     require_locked,
 )
-from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, shown_alike
+from layerboard.benchmark.plan.plan import Plan, make_plan, shown_alike
 from layerboard.benchmark.plan.series import find_series
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.records.records import ResultFiles, is_current
@@ -74,8 +73,7 @@ def plan_of(request: Request, report: Reporter, *, writes: bool = True) -> Plann
     Unless it ``writes``, the folders of the run are neither created nor tested, and only the cache is
     written, with what a run would fetch: weights and datasets. Raises InputError for a wrong request.
     """
-    for line in request.replaced:
-        report.say(line)
+    report.say(*request.replaced)
     suite, devices = choose_suite(request), find_devices(request)
     protocols = find_protocols(request, suite)
     settled = replace(request, dtype=find_dtypes(request.dtype, protocols, devices[0], report))
@@ -89,9 +87,8 @@ def plan_of(request: Request, report: Reporter, *, writes: bool = True) -> Plann
         write_local_names(backbones, request.output, find_series(request).names(request.output))
     location = find_data(request, suite, protocols)
     ways = request.transform, request.fuse, request.compress
-    plan = make_plan(PlanRecipe(backbones, request.tasks, location, *ways))
-    for line in (*plan.tasks.understood, *shown_alike(plan)):
-        report.say(line)
+    plan = make_plan(backbones, request.tasks, location, *ways)
+    report.say(*plan.tasks.understood, *shown_alike(plan))
     there = [task for task in plan.tasks.every if task.needs != "device"] or plan.tasks.every
     name = images_suite(task.dataset for task in there) if request.images else suite.name
     entries = (spec.entry for spec in backbones if not spec.is_floor)
@@ -131,10 +128,9 @@ def prepare(run: PlannedRun) -> Prepared:
     """The missing work of a run; writes nothing, and raises InputError for a lost image."""
     plan, request = run.plan, run.request
     setups, failures = identified(run)
-    makers = [JobMaker(setup) for setup in setups]
     current: list[ResultFiles] = []
-    comparisons = _comparisons(plan, makers, current)
-    every = [_backbone(maker, comparisons, current) for maker in makers]
+    comparisons = _comparisons(plan, setups, current)
+    every = [_backbone(setup, comparisons, current) for setup in setups]
     backbones = tuple(jobs for jobs in every if jobs.passes or jobs.backbone_tasks or jobs.scores)
     device = device_name(run.devices[0]) + (", compiled" if request.compile else "")
     of_device = [task.on(device) for task in plan.tasks.needing("device")]
@@ -147,7 +143,7 @@ def prepare(run: PlannedRun) -> Prepared:
             "--again measures costs again, but cost is not among the tasks, and no weights have changed; "
             "add --tasks cost"
         )
-    costs = tuple(job for maker in makers for job in _stale(maker, of_device, current, again=request.again))
+    costs = tuple(job for setup in setups for job in _stale(setup, of_device, current, again=request.again))
     prepared = Prepared(run, backbones, comparisons, costs, tuple(failures), tuple(current), lock)
     _require_results_version(prepared)
     return prepared
@@ -169,14 +165,12 @@ def _require_results_version(prepared: Prepared) -> None:
                 raise InputError(f"{path} has results version {known}, {now}; give another --output")
 
 
-def _comparisons(
-    plan: Plan, makers: Sequence[JobMaker], current: list[ResultFiles]
-) -> tuple[CompareJob, ...]:
+def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]) -> tuple[CompareJob, ...]:
     """Comparisons of all backbones, ordered by name, so that a pair has the same file in every run."""
-    ordered = sorted(makers, key=lambda maker: maker.setup.spec.name)
+    ordered = sorted(setups, key=lambda setup: setup.spec.name)
     stale = []
     for task in plan.tasks.needing("pairs"):
-        jobs = [maker.score_job(task) for maker in ordered if task.concerns(maker.setup.spec)]
+        jobs = [setup.score_job(task) for setup in ordered if task.concerns(setup.spec)]
         pairs = [
             pair
             for pair in combinations_with_replacement(jobs, 2)
@@ -189,25 +183,25 @@ def _comparisons(
     return tuple(stale)
 
 
-def _backbone(maker: JobMaker, comparisons: Sequence[CompareJob], current: list[ResultFiles]) -> BackboneJobs:
+def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[ResultFiles]) -> BackboneJobs:
     """Remaining work of one backbone; comparisons need features of every backbone."""
-    setup, plan = maker.setup, maker.setup.plan
-    scores = _stale(maker, plan.tasks.needing("passes"), current)
-    backbone_tasks = _stale(maker, plan.tasks.needing("backbone"), current)
+    plan = setup.plan
+    scores = _stale(setup, plan.tasks.needing("passes"), current)
+    backbone_tasks = _stale(setup, plan.tasks.needing("backbone"), current)
     needed = {job.task.key for job in scores}
     needed |= {task.key for task, members in comparisons if any(member.setup is setup for member in members)}
     passes = (each.serving(needed) for each in plan.passes)
-    jobs = tuple(maker.pass_job(each) for each in passes if each.tasks)
+    jobs = tuple(setup.pass_job(each) for each in passes if each.tasks)
     return BackboneJobs(setup, jobs, backbone_tasks, scores)
 
 
 def _stale(
-    maker: JobMaker, tasks: Iterable[Task], current: list[ResultFiles], *, again: bool = False
+    setup: Setup, tasks: Iterable[Task], current: list[ResultFiles], *, again: bool = False
 ) -> tuple[ScoreJob, ...]:
     """Jobs whose records are missing or out of date; the others are added to ``current``."""
-    spec, layers = maker.setup.spec, maker.setup.layers
+    spec, layers = setup.spec, setup.layers
     concerned = [task for task in tasks if task.concerns(spec) and task.has_any(layers, spec)]
-    jobs = [maker.score_job(task) for task in concerned]
+    jobs = [setup.score_job(task) for task in concerned]
     there = [not again and is_current(job.files) for job in jobs]
     current += [job.files for job, now in zip(jobs, there, strict=True) if now]
     return tuple(job for job, now in zip(jobs, there, strict=True) if not now)

@@ -33,28 +33,27 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     specs, named = _found(patterns, request)
     specs = with_weights([*specs, *_checkpoints(series, request, report)], series.weights or {})
     if request.floor and not any(spec.is_floor for spec in specs):
-        specs += _floors_for(specs, suite)
+        sizes, floors = {spec.input_size for spec in specs}, [each for each in all_specs() if each.is_floor]
+        alike = [floor for floor in floors if {floor.input_size} == sizes]  # that all backbones share
+        specs += alike or [floor for floor in floors if floor.name in suite.floors]
     usual = _wanted(Variant(""), request)
     every = [*chain(*named.values())] or usual
     # the floors have all sizes of the backbones, in one dtype
-    floors = [Variant("", size, every[0].dtype) for size in dict.fromkeys(each.input_size for each in every)]
+    sides = dict.fromkeys(each.input_size for each in every)
+    of_floors = [Variant("", side, every[0].dtype) for side in sides]
     placed: list[BackboneSpec] = []
     for spec in (with_rule(spec, request.interpolation) for spec in specs):
-        variants = floors if spec.is_floor else named.get(spec.name, usual)
+        variants = of_floors if spec.is_floor else named.get(spec.name, usual)
         shown, lines = shown_as_each(spec, variants)
         placed += shown
-        for line in lines:
-            report.say(line)
+        report.say(*lines)
     placed, left_out = with_taps(placed, request.taps)
-    for line in left_out:
-        report.say(line)
+    report.say(*left_out)
     for spec in {(Variant.of(spec.entry).checkpoint[0], spec.input_size): spec for spec in placed}.values():
-        if facts := describe_backbone(spec, request.cache):
-            report.say(facts)
+        report.say(*filter(None, [describe_backbone(spec, request.cache)]))
     for spec in placed:
         select_layers(request.layers, spec, request.taps)  # wrong ones are reported before any work
-    for line in _without_sets(request, [spec for spec in placed if not spec.is_floor]):
-        report.say(line)
+    report.say(*_without_sets(request, [spec for spec in placed if not spec.is_floor]))
     return tuple(placed)
 
 
@@ -94,8 +93,7 @@ def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
             lacking[name] = "pip install 'layerboard[timm]' adds it"
     lines = [f"{name} of the suite {suite.name} is left out: {advice}" for name, advice in lacking.items()]
     ensure(len(lacking) != len(suite.backbones), "; ".join(lines))
-    for line in lines:
-        report.say(line)
+    report.say(*lines)
     return [name for name in suite.backbones if name not in lacking]
 
 
@@ -123,8 +121,7 @@ def _found(
 def _checkpoints(series: Series, request: Request, report: Reporter) -> list[BackboneSpec]:
     """The checkpoints of trainings as backbones, named by training and step; reports what was found."""
     trainings = series.names(request.output)
-    for line in series.lines(trainings):
-        report.say(line)
+    report.say(*series.lines(trainings))
     meant = find_each({each.weights_of or each.backbone: None for each in series.steps}, request.cache)
     specs = []
     for each in series.steps:
@@ -204,14 +201,6 @@ def with_rule(spec: BackboneSpec, interpolation: InterpolationChoice) -> Backbon
     if interpolation == "auto" or spec.is_floor or convnet or not OWN_POSITIONS.isdisjoint(spec.model_types):
         return spec
     return replace(spec, interpolation=interpolation)
-
-
-def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpec]:
-    """The floors at the input size that all backbones share, or else those of the suite."""
-    sizes = {spec.input_size for spec in specs}
-    floors = [spec for spec in all_specs() if spec.is_floor]
-    alike = [spec for spec in floors if {spec.input_size} == sizes]
-    return alike or [spec for spec in floors if spec.name in suite.floors]
 
 
 def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:

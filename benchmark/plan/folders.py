@@ -1,5 +1,7 @@
 """The folders that a run writes to."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -14,28 +16,23 @@ def require_writable(output: Path, cache: Path) -> None:
 
     A cache that is there may be one that can only be read: a run that lacks nothing of it writes nothing.
     """
-    _make(output, "--output")
-    _make(cache, "--cache")
+    for folder, option in ((output, "--output"), (cache, "--cache")):
+        with _explained(folder, option):
+            folder.mkdir(parents=True, exist_ok=True)
     require_writable_folder(output, "--output")
     remove_leftovers((*(output / name for name in _WRITTEN), cache / "features"))
     remove_leftovers([output], below=False)  # which may be a folder with much else
 
 
-def _make(folder: Path, option: str) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unwritable(folder, option, error) from error
-
-
 def require_writable_folder(folder: Path, option: str) -> None:
     """Raise InputError, with the option that names the folder, if no file can be written there."""
+    with _explained(folder, option), TemporaryFile(dir=folder):
+        pass
+
+
+@contextmanager
+def _explained(folder: Path, option: str) -> Iterator[None]:
     try:
-        with TemporaryFile(dir=folder):
-            pass
+        yield
     except OSError as error:
-        raise _unwritable(folder, option, error) from error
-
-
-def _unwritable(folder: Path, option: str, error: OSError) -> InputError:
-    return InputError(f"{option} {folder} cannot be written to: {error.strerror}")
+        raise InputError(f"{option} {folder} cannot be written to: {error.strerror}") from error

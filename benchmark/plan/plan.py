@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations, islice
+from typing import Any
 
 from layerboard.benchmark.plan.datasets import PlannedTasks, plan_tasks
 from layerboard.benchmark.plan.location import DataLocation
@@ -47,35 +48,20 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class PlanRecipe:
-    """The recipe of a plan, small enough to be sent to another process, where the plan is made again."""
-
-    backbones: tuple[BackboneSpec, ...]
-    tasks: tuple[str, ...]  # names of requested tasks; the default tasks if empty
-    location: DataLocation
-    transforms: tuple[str, ...] = ()  # feature transforms, besides none; tasks are run again with each
-    sets: tuple[str, ...] = ()  # names of layer sets that are also scored
-    compressions: tuple[str, ...] = ()  # compressions of vectors, each scored once more
-
-
-@dataclass(frozen=True)
 class Plan:
     """A run: its backbones, the passes of each, and the tasks that these serve.
 
-    It holds all images of all datasets. Pickled, it is its recipe: another process reads the datasets itself,
-    once, however many jobs it is given.
+    It holds all images of all datasets. Pickled, it is what it was made from: another process reads the
+    datasets itself, once, however many jobs it is given.
     """
 
-    recipe: PlanRecipe
+    backbones: tuple[BackboneSpec, ...]  # in order
+    location: DataLocation
     tasks: PlannedTasks
+    made_from: tuple[Any, ...] = field(repr=False, compare=False)  # arguments of `make_plan`
     _signatures: dict[object, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     # size and box of an image of each source
     _first: dict[object, _Cropped | None] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    @property
-    def backbones(self) -> tuple[BackboneSpec, ...]:
-        """The backbones of the run, in order."""
-        return self.recipe.backbones
 
     @cached_property
     def passes(self) -> tuple[Pass, ...]:
@@ -104,20 +90,16 @@ class Plan:
             return None
         source = task.sources[0 if task.vector_sources else -1]
         if source.key not in self._first:
-            self._first[source.key] = _first_readable(source)
+            self._first[source.key] = None  # if none can be read
+            for sample in islice(source.samples, TRIED):
+                with suppress(InputError):
+                    self._first[source.key] = sample.open().size, sample.box
+                    break
         first = self._first[source.key]
         return first and view_size(view_for(spec, source.view), *first)
 
-    def __reduce__(self) -> tuple[Callable[[PlanRecipe], "Plan"], tuple[PlanRecipe]]:
-        return _made_again, (self.recipe,)
-
-
-def _first_readable(source: Source) -> _Cropped | None:
-    """Width and height of the first image of a source that can be read, and its box; None if none can."""
-    for sample in islice(source.samples, TRIED):
-        with suppress(InputError):
-            return sample.open().size, sample.box
-    return None
+    def __reduce__(self) -> tuple[Callable[..., "Plan"], tuple[Any, ...]]:
+        return _made_again, self.made_from
 
 
 def view_for(spec: BackboneSpec, view: View) -> View:
@@ -157,22 +139,37 @@ def patch_tokens(spec: BackboneSpec, view: View, layer: Layer) -> int:
     return (width // stride) * (height // stride)
 
 
-def make_plan(recipe: PlanRecipe) -> Plan:
+def make_plan(
+    backbones: tuple[BackboneSpec, ...],
+    names: tuple[str, ...],
+    location: DataLocation,
+    transforms: tuple[str, ...] = (),
+    sets: tuple[str, ...] = (),
+    compressions: tuple[str, ...] = (),
+) -> Plan:
     """Read the datasets and group the tasks by the sources that they use.
 
-    Raises InputError for an unknown task, for one without data or outside the protocol, and without any task.
+    ``names`` are those of the requested tasks, of the default ones if empty. They are also run with each
+    transform and each compression of their vectors, and on sets of layers. Raises InputError for an unknown
+    task, for one without data or outside the protocol, and without any task.
     """
-    formats = {(spec.dtype, spec.fast_resize) for spec in recipe.backbones if not spec.is_floor}
-    tasks = plan_tasks(recipe.location, recipe.tasks, drift=len(formats) > 1)
+    formats = {(spec.dtype, spec.fast_resize) for spec in backbones if not spec.is_floor}
+    tasks = plan_tasks(location, names, drift=len(formats) > 1)
     plain = list(tasks.every)
-    for name in recipe.transforms:
+    for name in transforms:
         tasks.add_transformed("--transform", name, plain)
-    if recipe.sets:  # also transformed tasks
-        option = f"--fuse {','.join(recipe.sets)}"
-        tasks.add(option, option, [task.with_sets(recipe.sets) for task in tasks.every])
-    for name in recipe.compressions:
+    if sets:  # also transformed tasks
+        option = f"--fuse {','.join(sets)}"
+        tasks.add(option, option, [task.with_sets(sets) for task in tasks.every])
+    for name in compressions:
         tasks.add_transformed("--compress", name, plain)
-    return Plan(recipe, tasks)
+    return Plan(backbones, location, tasks, (backbones, names, location, transforms, sets, compressions))
+
+
+@lru_cache(maxsize=1)
+def _made_again(*made_from: Any) -> Plan:  # noqa: ANN401  # the arguments of `make_plan`
+    """The plan, in a process that received it."""
+    return make_plan(*made_from)
 
 
 def fewest_passes(tasks: Sequence[Task]) -> tuple[Pass, ...]:
@@ -190,9 +187,3 @@ def fewest_passes(tasks: Sequence[Task]) -> tuple[Pass, ...]:
                 )
             takers[source.key].append(task)
     return tuple(Pass(source, tuple(vectors[key]), tuple(measured[key])) for key, source in sources.items())
-
-
-@lru_cache(maxsize=1)
-def _made_again(recipe: PlanRecipe) -> Plan:
-    """The plan of a recipe, in a process that received it."""
-    return make_plan(recipe)

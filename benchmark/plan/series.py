@@ -1,11 +1,11 @@
 """Checkpoints of trainings: the files that patterns mean, and the training and the step of each."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
+from itertools import groupby
 from os.path import abspath
 from pathlib import Path
 
@@ -93,7 +93,13 @@ def find_series(request: Request) -> Series:
         example = "'runs/*/checkpoint-*', or --weights 'NAME=runs/*/ckpt-*.pt'"
         raise InputError(f"--series found no checkpoints; name them by --backbones {example}")
     checkpoints.sort(key=lambda each: (each.training, each.step))
-    _require_distinct(checkpoints)
+    for (training, step), alike in groupby(checkpoints, lambda each: (each.training, each.step)):
+        same = [each.backbone for each in alike]
+        if len(same) > 1:
+            raise InputError(
+                f"{some(same)} are all step {step} of the training in {training}; let the pattern match only "
+                "one of them, or give their steps: --steps, a CSV file with the columns file and step"
+            )
     return Series(tuple(checkpoints), tuple(others), weights)
 
 
@@ -177,15 +183,3 @@ def _steps_of(path: Path) -> dict[str, int]:
         for folder in (Path(), path.parent):
             steps[abspath(folder / row.path)] = int(text.partition(".")[0])
     return steps
-
-
-def _require_distinct(steps: Sequence[TrainingStep]) -> None:
-    """Raise InputError if two checkpoints of a training have one step."""
-    counts = Counter((each.training, each.step) for each in steps)
-    for (training, step), count in counts.items():
-        if count > 1:
-            same = some([each.backbone for each in steps if (each.training, each.step) == (training, step)])
-            raise InputError(
-                f"{same} are all step {step} of the training in {training}; let the pattern match only one "
-                "of them, or give their steps: --steps, a CSV file with the columns file and step"
-            )

@@ -9,7 +9,7 @@ RESULTS_VERSION = 1  # raise it when any number of a record changes for the same
 
 LONGEST = 150  # maximum bytes of a file name, which leaves room for extensions
 NEAR_DUPLICATES = "near-duplicates.csv"  # table in the output folder
-NEAR_DUPLICATE_PAIRS = "near-duplicate-pairs.csv"  # which `check` writes there
+NEAR_DUPLICATE_PAIRS = "near-duplicate-pairs.csv"  # the pairs behind it
 
 
 OWN_ENDING = 9  # characters at the end of the name of own data: a hyphen, and a digest of their content

@@ -17,7 +17,7 @@ from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.passes.loading import Batch, Loader
 from layerboard.benchmark.plan.location import find_data, find_protocols
-from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
+from layerboard.benchmark.plan.plan import Plan, make_plan, view_for
 from layerboard.benchmark.plan.suites import choose_suite
 from layerboard.zoo.features.backbone import Backbone
 from workshop.perf.measuring import Budget, Rounds, Row, Setting
@@ -37,7 +37,7 @@ def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
         request = _request(setting, folder, data)
         suite = choose_suite(request)
         location = find_data(request, suite, find_protocols(request, suite))
-        there = {task.entry.name for task in make_plan(PlanRecipe((), (), location)).tasks.every}
+        there = {task.entry.name for task in make_plan((), (), location).tasks.every}
         request = replace(request, tasks=sorted(there - APART))
         first = _board(request, folder, 0)  # warms up
         shown = list(_shown(first.plan, setting))

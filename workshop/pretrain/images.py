@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from layerboard.benchmark.engines.base import LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
-from layerboard.benchmark.engines.progress import Reporter, Silent
+from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.mini.facts import MINI_VERSION
 from layerboard.zoo.atomic import whole_file, write_whole
 from layerboard.zoo.errors import InputError
@@ -82,8 +82,15 @@ def _render(wanted: Wanted, folder: Path, workers: int, report: Reporter) -> Non
     missing = [chunk for chunk in chunks if not chunk[0].is_file()]
     engine = ProcessEngine(workers, threads=None) if workers > 1 and len(missing) > 1 else LocalEngine()
     with report.bar("rendering", wanted.count, "images") as advance:
+
+        def hand_on(message: Message) -> None:
+            """Advance the one bar by what any process has drawn."""
+            kind, _, content = message
+            if kind in ("advance", "say"):
+                (advance if kind == "advance" else report.say)(content)
+
         advance(wanted.count - sum(len(places) for _, places in missing))
-        results_in_order(engine, partial(render_chunk, wanted), missing, Silent(advance, report.say))
+        results_in_order(engine, partial(render_chunk, wanted), missing, Reporter(hand_on))
     _join(wanted, [path for path, _ in chunks], folder)
 
 

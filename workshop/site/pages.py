@@ -120,8 +120,7 @@ OPTION = ("option", "what it says", "default")
 
 def command_page(command: Command[..., Any]) -> str:
     """The page of a command: its help and every option."""
-    said = inspect.cleandoc(command.handle.__doc__ or "")
-    said = re.sub(r"Example: `(.*)`", r"```bash\n\1\n```", said)
+    said = re.sub(r"Example: `(.*)`", r"```bash\n\1\n```", command.help)
     said = re.sub(r"^(?! *[-*] )(\S.*)\n(?= *[-*] )", r"\1\n\n", said, flags=re.MULTILINE)  # or it is no list
     return f"# layerboard {command.name}\n\n{said}\n\n{options(command)}\n"
 
@@ -133,7 +132,7 @@ def page_file(command: Command[..., Any]) -> str:
 
 def commands() -> str:
     """The list of all commands."""
-    firsts = [inspect.cleandoc(each.handle.__doc__ or "").split("\n\n")[0] for each in COMMANDS]
+    firsts = [each.help.split("\n\n")[0] for each in COMMANDS]
     rows = [
         [f"[`layerboard {each.name}`]({page_file(each)})", " ".join(first.split())]
         for each, first in zip(COMMANDS, firsts, strict=True)

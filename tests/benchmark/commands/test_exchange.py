@@ -219,7 +219,7 @@ def test_sigterm_ends_export_with_a_sentence_and_whole_files(
     monkeypatch.setattr(Path, "write_bytes", stop)
     said = command(capsys, "export", "latex", "-o", of_knn, "--to", tmp_path / "to")
     assert (said.code, said.out) == (143, "")
-    assert "interrupted; written files are complete, run again for the rest" in said.err
+    assert "interrupted; every file that was written is complete" in said.err
     assert [path.read_bytes() for path in (tmp_path / "to").iterdir()] == written
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 

@@ -88,29 +88,11 @@ def test_timing_ends_with_its_share_of_what_is_expected(
     assert found.frame.loc[found.frame["what"] == "pass", "disk"].min() > 0
 
 
-@pytest.mark.parametrize(("kept_bytes", "expected"), [(2**28, [15.0, 7.5]), (0, [15.0, 15.0])])
-def test_images_that_a_worker_keeps_take_the_time_measured_of_kept_ones(
-    kept_bytes: int, expected: list[float], photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    timed: list[str] = []
-
-    def second(timings: object, job: Job, cache: object, count: int) -> float:
-        timed.append(job.setup.spec.name)
-        return 0.5 if timed.count(timed[-1]) == 3 else 1.0  # the first few, a batch, and the batch again
-
-    monkeypatch.setattr(forecast._Timings, "_second", second)
-    monkeypatch.setattr(forecast, "KEPT_BYTES", kept_bytes)
-    place = {"images": photos, "floor": False, "cache": tmp_path, "output": tmp_path / "output"}
-    frame = layerboard.forecast(["mini-dino", "mini-mae"], "knn", **place).frame
-    assert frame.loc[frame["what"] == "pass", "seconds"].tolist() == pytest.approx(expected)
-
-
 def test_passes_that_are_not_timed_are_scaled_like_those_that_are(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(forecast, "SHARE", 0.0)
     monkeypatch.setattr(forecast, "FLOOR", 0.0)
-    monkeypatch.setattr(forecast, "KEPT_BYTES", 0)
     monkeypatch.setattr(forecast._Timings, "_second", lambda *_: 1.0)
     monkeypatch.setattr(forecast.estimate, "image_seconds", lambda *_: 0.01)
     place = {"images": photos, "floor": False, "cache": tmp_path, "output": tmp_path / "output"}

@@ -15,12 +15,11 @@ from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import passes
-from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.pieces import PassesAndScores
 from layerboard.benchmark.jobs.prepare import PlannedRun, Prepared, prepare
 from layerboard.benchmark.passes.failures import NO_MEMORY, DiskFullError, Failure, failure
 from layerboard.benchmark.plan.location import DataLocation
-from layerboard.benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
+from layerboard.benchmark.plan.plan import Plan, fewest_passes, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.tasks.framework.protocols import PAPER
 from layerboard.tasks.similarity.cka import CkaTask
@@ -33,7 +32,7 @@ from tests.benchmark.runs import TASKS, Tally, assert_same_records, run
 
 def planned(data: Path, *tasks: str, location: DataLocation | None = None) -> Plan:
     location = location or DataLocation(STANDARD_SUITE.datasets, data)
-    return make_plan(PlanRecipe(find(BACKBONES), tasks, location))
+    return make_plan(find(BACKBONES), tasks, location)
 
 
 def prepared(plan: Plan, place: Path, **options: object) -> Prepared:
@@ -76,7 +75,7 @@ def test_fingerprints_follow_from_what_they_are_made_of(data: Path, tmp_path: Pa
 
     def prints(**changes: object) -> list[str]:
         changed = replace(setup, request=replace(setup.request, **changes))  # type: ignore[arg-type]
-        return [JobMaker(changed).records_print(task) for task in (knn, davis)]
+        return [changed.records_print(task) for task in (knn, davis)]
 
     usual = prints()
     assert prints() == usual

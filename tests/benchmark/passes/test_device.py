@@ -22,7 +22,7 @@ from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
 from layerboard.benchmark.plan.location import DataLocation
-from layerboard.benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
+from layerboard.benchmark.plan.plan import Pass, Plan, make_plan, view_for
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol
 from layerboard.tasks.framework.registry import COST
@@ -65,7 +65,7 @@ class Left:
 def planned(data: Path, rules: EvaluationProtocol, sets: tuple[str, ...] = ()) -> Plan:
     """Everything that is fed by a pass, and k-NN for its vectors, on tiny datasets."""
     location = DataLocation(STANDARD_SUITE.datasets, data, limit=1, protocol=rules)
-    return make_plan(PlanRecipe(find(["clip-b32"]), ("knn", *MEASURED), location, sets=sets))
+    return make_plan(find(["clip-b32"]), ("knn", *MEASURED), location, sets=sets)
 
 
 def on_meta(name: str, folder: Path) -> Backbone:
@@ -157,5 +157,5 @@ def test_no_listener_asks_for_a_value_before_its_transfer(
 def test_none_that_is_fed_by_a_pass_is_left_out(data: Path) -> None:
     location = DataLocation(STANDARD_SUITE.datasets, data, limit=2)
     names = tuple(name for name in PUBLIC if name != COST)
-    every = make_plan(PlanRecipe(find(["clip-b32"]), names, location)).tasks.every
+    every = make_plan(find(["clip-b32"]), names, location).tasks.every
     assert {task.entry.name for task in every if task.measured} == set(MEASURED)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from layerboard.benchmark.plan.location import DataLocation
-from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
+from layerboard.benchmark.plan.plan import Plan, make_plan, view_for
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.benchmark.records.records import (
     ResultFiles,
@@ -34,7 +34,7 @@ def plan(
     further: tuple[EvaluationProtocol, ...] = (),
 ) -> Plan:
     location = DataLocation(STANDARD_SUITE.datasets, data, (), limit, protocol, further=further)
-    return make_plan(PlanRecipe(find(backbones), tasks, location))
+    return make_plan(find(backbones), tasks, location)
 
 
 @pytest.mark.parametrize(
