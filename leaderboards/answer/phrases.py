@@ -23,6 +23,7 @@ from layerboard.leaderboards.blocks.display import (
 )
 from layerboard.zoo.errors import some
 
+TOO_FEW = "{units} are too few for an interval"
 MOST_NAMED = 3  # backbones named in a clause; of more than that, only the number is given
 
 
@@ -123,10 +124,6 @@ def others_text(answer: Answer) -> str:
     return "; ".join(names)
 
 
-def _not_compared(answer: Answer) -> str:
-    return f"{len(answer.untested)} not compared" if answer.untested else ""
-
-
 def lead(answer: Answer) -> str:
     """How the best stands to baselines, to other backbones and to its other layers."""
     others, count = others_text(answer), answer.compared
@@ -135,7 +132,8 @@ def lead(answer: Answer) -> str:
         better = f"shown to be better than the {'other' if count == 1 else f'{count} others'} (95 %)"
         first = better if count else "the only backbone with a score here"
     others = f"{NOT_WORSE}: {others}" if others else ""
-    return "; ".join(filter(None, [first, others, _not_compared(answer)]))
+    missing = f"{len(answer.untested)} not compared" if answer.untested else ""
+    return "; ".join(filter(None, [first, others, missing]))
 
 
 def untested_text(answer: Answer) -> str:
@@ -144,21 +142,16 @@ def untested_text(answer: Answer) -> str:
     return f"not compared with {names}, without per-item scores of the same images" if names else ""
 
 
-def held_out_text(answer: Answer) -> str:
-    """The score with the layer chosen on other data; "" without such a choice."""
-    return f"held out {fixed(answer.held_out, 1)} % ({HELD_OUT})" if answer.held_out >= 0 else ""
+def held_out_text(answer: Answer, start: str = "") -> str:
+    """The score with the layer chosen on other data, after a start; "" without such a choice."""
+    return f"{start}held out {fixed(answer.held_out, 1)} % ({HELD_OUT})" if answer.held_out >= 0 else ""
 
 
 def too_few_text(answer: Answer) -> str:
     """That the interval of the best is too wide to be printed; "" if it is not."""
     low, high = answer.best.ci_low, answer.best.ci_high
     wide = not isnan(low) and not narrow(low, high)
-    return f"{answer.units or answer.best.unit} are too few for an interval" if wide else ""
-
-
-def _best_held_out(answer: Answer) -> str:
-    text = held_out_text(answer)
-    return f"{answer.best.backbone}, the best, {text}" if text else ""
+    return TOO_FEW.format(units=answer.units or answer.best.unit) if wide else ""
 
 
 def details(answer: Answer) -> list[str]:
@@ -221,7 +214,7 @@ def _by_task(clause: Callable[[Answer], str]) -> Callable[[Sequence[Answer]], It
 NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
     "baselines": _by_task(cannot_rank),
     "loss": _loss,
-    "held-out score": _by_task(_best_held_out),
+    "held-out score": _by_task(lambda answer: held_out_text(answer, f"{answer.best.backbone}, the best, ")),
     "too few": _by_task(too_few_text),
     "ms": _milliseconds,
     "untested": _by_task(untested_text),

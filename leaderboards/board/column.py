@@ -114,14 +114,10 @@ class Column(RecordGroup):
         """The pooling in which the backbone of each of its rows is shown."""
         return self.rows["backbone"].map(self.poolings)
 
-    @cached_property
-    def _in_shown(self) -> pd.DataFrame:
-        return self.rows[self.rows["pooling"] == self._shown]
-
     def in_pooling(self, pooling: str | None = None) -> pd.DataFrame:
         """Rows by all metrics, as shown; or for another pooling, those of backbones not shown in it."""
         if pooling is None:
-            return self._in_shown
+            return self.rows[self.rows["pooling"] == self._shown]
         return self.rows[(self.rows["pooling"] == pooling) & (self._shown != pooling)]
 
     @cached_property

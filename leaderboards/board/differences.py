@@ -1,7 +1,8 @@
 """What the data can distinguish: how far layers may be below the best of a column, and pairs of layers."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ from layerboard.leaderboards.blocks.display import task_display
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.frames import best_rows
 from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.items import Place, known_places
+from layerboard.leaderboards.records.items import known_places
 from layerboard.leaderboards.records.record import companion
 from layerboard.tasks.framework.assess import (
     Choose,
@@ -78,48 +79,39 @@ def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds
     order of the records.
     """
     rows = rows.assign(loss=math.nan, maybe=False)
-    if folder is None:
+    ranked = rows.sort_values("value", ascending=False, kind="stable")
+    sides = dict(zip(ranked.index, _sides(ranked), strict=True))
+    measured = items_of(column, [*sides.values()], folder)
+    if not sides or next(iter(sides.values())) not in measured:
         return Bounds(rows)
-    order = rows.sort_values("value", ascending=False, kind="stable").index
-    measured: dict[Hashable, Items] = {}
-    groups: dict[tuple[str, str], dict[Hashable, Side]] = {}
-    for row, side in zip(rows.index, _sides(rows), strict=True):
-        groups.setdefault((side.backbone, side.transform), {})[row] = side
-    for sides in groups.values():
-        items = known_items(column, [*sides.values()], folder)
-        measured |= {row: items[side.place] for row, side in sides.items() if side.place in items}
-    if len(order) and order[0] in measured:
-        there = [row for row in order if row in measured]
-        losses = below_best([measured[row] for row in there], column.metric)
-        below = {row: each for row, each in zip(there, losses, strict=True) if each is not None}
-        units = _units(column, measured[order[0]])
-        if len(below) == 1 < len(rows):  # nothing was compared with it
-            return Bounds(rows, units)
+    there = {row: measured[side] for row, side in sides.items() if side in measured}
+    losses = zip(there, below_best([*there.values()], column.metric), strict=True)
+    below = {row: each for row, each in losses if each is not None}
+    first = there[ranked.index[0]]
+    count = len({*first.clusters})
+    unit = first.unit if count == len(first.keys) else "groups"
+    units = counted(count, task_display(column.task).sampled or unit)
+    if len(below) > 1 or len(rows) == 1:  # else nothing was compared with it
         rows.loc[[*below], "loss"] = [each.loss for each in below.values()]
         rows.loc[[*below], "maybe"] = [each.maybe for each in below.values()]
-        return Bounds(rows, units)
-    return Bounds(rows)
+    return Bounds(rows, units)
 
 
-def _units(column: Column, items: Items) -> str:
-    """What was sampled, counted: items, or what has several of them (videos; else groups)."""
-    count = len({*items.clusters})
-    unit = items.unit if count == len(items.keys) else "groups"
-    return counted(count, task_display(column.task).sampled or unit)
-
-
-def known_items(column: Column, sides: Sequence[Side], folder: Path) -> dict[Place, Items]:
-    """Items of some layers, or sets, of a backbone in a column; none if the file is missing or another one.
+def items_of(column: Column, sides: Iterable[Side], folder: Path | None) -> dict[Side, Items]:
+    """Items of layers and sets of a column, by these; without those whose file is missing or another one.
 
     A leaderboard or a choice is useful without them: callers report what was not tested.
     """
-    sets = any(stands_for_set(side.tap) for side in sides)
-    key = task_key(column.task, column.dataset, column.protocol, sides[0].transform, sets)
-    name = scored_path(key, sides[0].backbone)
-    try:
-        return known_places(companion(folder, name), {side.place for side in sides})
-    except InputError:
-        return {}
+    files: dict[Path, list[Side]] = {}
+    for side in sides if folder is not None else ():
+        subject = (column.task, column.dataset, column.protocol, side.transform, stands_for_set(side.tap))
+        files.setdefault(scored_path(task_key(*subject), side.backbone), []).append(side)
+    items: dict[Side, Items] = {}
+    for name, own in files.items() if folder is not None else ():
+        with suppress(InputError):
+            places = known_places(companion(folder, name), {side.place for side in own})
+            items |= {side: places[side.place] for side in own if side.place in places}
+    return items
 
 
 def sides_of(rows: pd.DataFrame, name: str, transform: str = "", *, sort: bool = True) -> list[Side]:
@@ -157,28 +149,15 @@ MISSING = Estimate()
 
 def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Path | None) -> list[Estimate]:
     """Each score minus that of another side, with intervals if items of both exist."""
-    plain = [Estimate(side.score - base.score) for side in sides]
-    if items is None:
-        return plain
-    measured: list[Items] = []
-    for side in (*sides, base):
-        measured += known_items(column, [side], items).values()
-    if len(measured) <= len(sides):
-        return plain
-    compared = paired_differences(measured, column.metric, reference=len(sides))
+    measured = items_of(column, [*sides, base], items)
+    every = [measured[side] for side in (*sides, base) if side in measured]
+    compared = None
+    if len(every) > len(sides):
+        compared = paired_differences(every, column.metric, reference=len(sides))
     if compared is None:
-        return plain
+        return [Estimate(side.score - base.score) for side in sides]
     ends = zip(compared.value, compared.low, compared.high, strict=True)
     return [Estimate(*map(float, numbers)) for numbers in ends][: len(sides)]
-
-
-def items_of_sides(column: Column, sides: Sequence[Side], folder: Path | None) -> dict[Side, Items]:
-    """Items of those of some layers and sets of one backbone and transform that have them."""
-    known = dict[Place, Items]()
-    for of_sets in (False, True):
-        part = [side for side in sides if stands_for_set(side.tap) == of_sets]
-        known |= known_items(column, part, folder) if part and folder is not None else {}
-    return {side: known[side.place] for side in sides if side.place in known}
 
 
 def held_out_difference(

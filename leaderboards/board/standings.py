@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.differences import Bounds, known_items, sides_of
+from layerboard.leaderboards.board.differences import Bounds, items_of, sides_of
 from layerboard.tasks.framework.assess import standing_of
 
 
@@ -29,23 +30,21 @@ def standings_of(columns: Iterable[Column], bounds: Mapping[ColumnKey, Bounds], 
 
     ``bounds`` of the columns say which backbones may be the best: exactly these have the first rank.
     """
-    standings = ((column.key, _standing(column, bounds[column.key], folder)) for column in columns)
-    return {key: standing for key, standing in standings if standing}
+    standings = {column.key: _standing(column, bounds[column.key], folder) for column in columns}
+    return {key: standing for key, standing in standings.items() if standing}
 
 
 def _standing(column: Column, bounds: Bounds, folder: Path) -> ColumnStanding | None:
-    names = [*column.best["backbone"].astype(str)]
-    measured = {}
-    for name in names:
-        sides = sides_of(column.family, name)
-        items = known_items(column, sides, folder)
-        if len(items) == len(sides):  # else the family of the tests would not be whole
-            measured[name] = [items[side.place] for side in sides]
+    sides = {str(name): sides_of(column.family, str(name)) for name in column.best["backbone"]}
+    items = items_of(column, chain.from_iterable(sides.values()), folder)
+    measured = {  # all layers of a backbone, or else the family of the tests would not be whole
+        name: [items[side] for side in own] for name, own in sides.items() if {*own} <= {*items}
+    }
     best = bounds.highest | bounds.maybe | bounds.untested
     standing = standing_of([*measured.values()], column.metric, [name in best for name in measured])
     if standing is None:
         return None
-    known = standing.ranks if standing.ranks and len(measured) == len(names) else ()
+    known = standing.ranks if standing.ranks and len(measured) == len(sides) else ()
     return ColumnStanding(dict(zip(measured, known, strict=bool(known))), standing.smallest)
 
 

@@ -4,6 +4,7 @@ from math import isnan
 
 import pandas as pd
 
+from layerboard.leaderboards.answer.phrases import TOO_FEW
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, Text, said, wrapped
 from layerboard.leaderboards.blocks.display import (
     NOT_WORSE,
@@ -16,7 +17,7 @@ from layerboard.leaderboards.blocks.display import (
 )
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.differences import known_items, sides_of
+from layerboard.leaderboards.board.differences import items_of, sides_of
 from layerboard.leaderboards.board.standings import ColumnStanding
 from layerboard.leaderboards.sections import tables
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
@@ -42,7 +43,7 @@ RESOLVES = """\
 These {units} tell layers apart from the best that are {points} points worse (80 % of the time, 95 %
 confidence, all layers at once)."""
 RESOLVES_NOTHING = "These {units} are too few to tell layers apart."
-TOO_FEW = "{units} are too few for an interval: none holds in simulations, or it is wider than ± 40 points."
+WHY_NONE = "none holds in simulations, or it is wider than ± 40 points."
 
 CHOICES = "How often each block is chosen on random halves of the data:"
 
@@ -115,7 +116,7 @@ def _too_few(column: Column, units: str) -> Text:
     rows = column.family
     units = units or " or ".join(sorted({*rows["unit"]} - {""})).capitalize()
     printed = map(narrow, rows["ci_low"], rows["ci_high"])
-    return said(TOO_FEW, units=units) if units and not any(printed) else Text(())
+    return said(f"{TOO_FEW}: {WHY_NONE}", units=units) if units and not any(printed) else Text(())
 
 
 def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: str) -> list[Block]:
@@ -127,7 +128,7 @@ def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: st
     bold, units = f"{caption[:1].upper()}{caption[1:]}", units_text(rows)
     if board.items and len(column.best):
         best = sides_of(column.best[:1], column.best["backbone"].iloc[0])
-        measured = known_items(column, best, board.items).values()
+        measured = items_of(column, best, board.items).values()
         count = len({cluster for items in measured for cluster in items.clusters})
         if any(count != len(items.keys) for items in measured):  # such as videos
             units += f" in {count:,} independent groups"

@@ -19,7 +19,7 @@ from layerboard.leaderboards.board.differences import (
     best_side,
     differences_of,
     held_out_difference,
-    items_of_sides,
+    items_of,
     sides_of,
 )
 from layerboard.leaderboards.board.frames import backbones_of, is_floor
@@ -74,7 +74,7 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
         return
     best = best_side(single, name, transform)
     plain, every = (sides_of(each, name, transform) for each in (single, rows))
-    measured = items_of_sides(column, [*plain, *every], board.items)
+    measured = items_of(column, [*plain, *every], board.items)
     shown = sets[(sets["backbone"] == name) & (sets["pooling"] == column.poolings.get(name))]
     marks = {str(metric): {*map(str, part["tap"])} for metric, part in shown.groupby("metric")}
     given = marks.get(GIVEN_METRIC, set())
