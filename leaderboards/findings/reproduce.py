@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 import pandas as pd
@@ -121,8 +122,7 @@ def _others(number: Published) -> list[Published]:
     return [replace(number, protocol=name) for name in names]
 
 
-def _run_of(number: Published) -> _Run:
-    return tuple(getattr(number, name) for name in _RUN)
+_run_of = attrgetter(*_RUN)  # of a published number
 
 
 def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run, pd.DataFrame]:

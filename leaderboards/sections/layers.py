@@ -1,5 +1,6 @@
 """The section on every layer: the tables of each column."""
 
+from collections.abc import Iterator
 from math import isnan
 
 import pandas as pd
@@ -18,7 +19,6 @@ from layerboard.leaderboards.blocks.display import (
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.differences import items_of, sides_of
-from layerboard.leaderboards.board.standings import ColumnStanding
 from layerboard.leaderboards.sections import tables
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 
@@ -72,9 +72,7 @@ def layer_blocks(board: Board) -> list[Block]:
 
 def _column_blocks(board: Board, column: Column) -> list[Block]:
     title = column.title
-    units, standing = board.bounds[column.key].units, board.standings.get(column.key)
-    blocks: list[Block] = [Heading(3, title), _resolved(standing, units)]
-    blocks += [_too_few(column, units) if board.has_intervals else Text(())]
+    blocks: list[Block] = [Heading(3, title), *_certainty(board, column)]
     blocks += _pooling_blocks(board, column, None, title)
     chosen, metrics, kinds = choice_table(column), tables.metrics_table(column), tables.kind_table(column)
     if not chosen.empty:
@@ -100,23 +98,18 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
     return blocks
 
 
-def _resolved(standing: ColumnStanding | None, units: str) -> Text:
-    """What the items of a column resolve, in a sentence; empty if that is unknown."""
-    if standing is None or isnan(standing.smallest):
-        return Text(())
-    words = RESOLVES if standing.smallest < HUNDRED else RESOLVES_NOTHING
-    return said(words, units=units, points=fixed(standing.smallest, 1))
+def _certainty(board: Board, column: Column) -> Iterator[Text]:
+    """What the items of a column resolve; and that its scores lack intervals, though others have some.
 
-
-def _too_few(column: Column, units: str) -> Text:
-    """That the scores of a column lack intervals, though others of the board have some; empty if one has.
-
-    ``units`` counts what was sampled; if that is unknown, the items of the scores are named.
+    What was sampled is counted; if that is unknown, the items of the scores are named.
     """
-    rows = column.family
+    units, rows, standing = board.bounds[column.key].units, column.family, board.standings.get(column.key)
+    if standing and not isnan(standing.smallest):
+        words = RESOLVES if standing.smallest < HUNDRED else RESOLVES_NOTHING
+        yield said(words, units=units, points=fixed(standing.smallest, 1))
     units = units or " or ".join(sorted({*rows["unit"]} - {""})).capitalize()
-    printed = map(narrow, rows["ci_low"], rows["ci_high"])
-    return said(f"{TOO_FEW}: {WHY_NONE}", units=units) if units and not any(printed) else Text(())
+    if units and board.has_intervals and not any(map(narrow, rows["ci_low"], rows["ci_high"])):
+        yield said(f"{TOO_FEW}: {WHY_NONE}", units=units)
 
 
 def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: str) -> list[Block]:

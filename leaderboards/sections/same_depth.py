@@ -4,7 +4,7 @@ Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Netwo
 and G.1, which compare trainings of one network so.
 """
 
-from collections.abc import Mapping
+from itertools import product
 
 import pandas as pd
 
@@ -21,8 +21,6 @@ NOTE = """\
 CKA of each block of a backbone (panels) with the block at the same depth of every other one (lines); of
 networks with other numbers of blocks, the block that is nearest in relative depth."""
 FEWER = "Of {count} backbones, the first {most} of the tables are drawn."
-
-Cka = Mapping[tuple[str, int, str, int], float]  # of two blocks, each by its backbone and number
 
 
 def same_depth_blocks(board: Board) -> list[Block]:
@@ -47,10 +45,10 @@ def _figure(board: Board, table: CkaTable) -> Plot | None:
     compared = {*both["backbone"]}
     drawn = [each for each in board.backbones if each.name in compared and not each.floor][:MOST]
     points = [
-        (first.label, second.label, depth, value)
-        for first in drawn
-        for second in drawn
-        for depth, value in same_depth(cka, first, second)
+        (first.label, second.label, block / first.depth, cka[key])
+        for first, second in product(drawn, repeat=2)
+        for block in range(1, first.depth + 1)
+        if (key := (first.name, block, second.name, _nearest(block, first, second))) in cka
     ]
     if not points:
         return None
@@ -61,10 +59,6 @@ def _figure(board: Board, table: CkaTable) -> Plot | None:
     return Plot(frame, "lines", title, "block / depth", "CKA", name=name, order=order)
 
 
-def same_depth(cka: Cka, first: BoardBackbone, second: BoardBackbone) -> list[tuple[float, float]]:
-    """Relative depth of each block of the first backbone, and its CKA with the nearest of the second."""
-    nearest = {
-        block: max(1, round(block * second.depth / first.depth)) for block in range(1, first.depth + 1)
-    }
-    keys = {block: (first.name, block, second.name, other) for block, other in nearest.items()}
-    return [(block / first.depth, cka[key]) for block, key in keys.items() if key in cka]
+def _nearest(block: int, first: BoardBackbone, second: BoardBackbone) -> int:
+    """The block of the second backbone at the relative depth of one of the first."""
+    return max(1, round(block * second.depth / first.depth))

@@ -187,12 +187,15 @@ def at_best_table(column: Column) -> pd.DataFrame:
     kinds = {str(metric): kind_suffix(column.task, str(metric)) for metric in column.at_best["metric"]}
     wholes = {metric: metric.removesuffix(f" {kind}") if kind else metric for metric, kind in kinds.items()}
     parted = {wholes[metric] for metric, kind in kinds.items() if kind}
-    rows = column.at_best
     there = sorted(
         (metric for metric, whole in wholes.items() if whole in names and metric not in parted),
         key=lambda metric: (names.index(wholes[metric]), natural(metric)),
     )
-    return _by_backbone(column, rows, "metric", there, _alone_text)
+
+    def text(metric: str, value: float) -> str:  # a cosine needs more decimals than a percentage
+        return cosine_text(value) if metric.startswith("cosine") else fixed(value, 3 if abs(value) < 1 else 1)
+
+    return _by_backbone(column, column.at_best, "metric", there, text)
 
 
 def _by_backbone(
@@ -209,13 +212,6 @@ def _by_backbone(
         {field: name} | {backbone.label: values.get((backbone.name, name), "") for backbone in backbones}
         for name in ((LAYER, *names) if names else ())
     )
-
-
-def _alone_text(metric: str, value: float) -> str:
-    """A number of the best layer alone: a cosine needs more decimals than a percentage."""
-    if metric.startswith("cosine"):
-        return cosine_text(value)
-    return fixed(value, 3 if abs(value) < 1 else 1)
 
 
 def floor_sentence(column: Column, pooling: str | None = None) -> str:
