@@ -41,10 +41,6 @@ COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}
 Key = tuple[frozenset[str], str]  # backbones, and name of the file
 
 
-class DifferentResultsError(InputError):
-    """Two files are different results of one backbone, task, dataset and protocol; the message says why."""
-
-
 @dataclass(frozen=True)
 class StoredResult:
     """The records of one backbone (or pair) and task, and the files that belong to them."""
@@ -124,27 +120,27 @@ def merged(every: Iterable[Sequence[StoredResult]]) -> list[StoredResult]:
     results: dict[Key, StoredResult] = {}
     own: dict[str, str] = {}  # names of the user's own data by their digests: the first name is kept
     for folder_results in every:
-        named = [_as_first_named(each, own) for each in folder_results]
-        try:
-            results |= {
-                each.key: _newer(results[each.key], each) if each.key in results else each for each in named
-            }
-        except DifferentResultsError as error:
-            raise InputError(f"{error}; remove one of them, or leave one out") from None
+        for result in folder_results:
+            dataset = str(result.records["dataset"].iloc[0])
+            if is_own_name(dataset):
+                result = result.on(own.setdefault(dataset[-OWN_ENDING:], dataset))
+            other = results.get(result.key)
+            results[result.key] = _newer(other, result) if other else result
     return [*results.values()]
 
 
-def _as_first_named(result: StoredResult, own: dict[str, str]) -> StoredResult:
-    """The result under the first name of its data, which is added to the names if there is none yet."""
-    dataset = str(result.records["dataset"].iloc[0])
-    return result.on(own.setdefault(dataset[-OWN_ENDING:], dataset)) if is_own_name(dataset) else result
-
-
-def require_same_result(first: StoredResult, second: StoredResult) -> None:
-    """Raise DifferentResultsError if two files of one backbone (or pair) and task are different results."""
+def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
+    """The newer of two files of one result; raises InputError if they are different results."""
     reason = "they are compared in two orders" if first.name != second.name else ""
     if reason := reason or difference(first.records, second.records):
-        raise DifferentResultsError(f"{first.path} and {second.path} are two different results: {reason}")
+        raise InputError(
+            f"{first.path} and {second.path} are two different results: {reason}; remove one of them, or leave "
+            "one out"
+        )
+    newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
+    for suite in sorted({*first.suites, *second.suites} - {*newer.suites}):
+        newer = replace(newer, records=add_suite(newer.records, suite), changed=True)
+    return newer
 
 
 def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
@@ -231,15 +227,6 @@ def _result(folder: Path, path: Path) -> StoredResult:
                 "copy the whole folder, or run again",
             )
     return result
-
-
-def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
-    """The newer of two files of one result; raises InputError if they are different results."""
-    require_same_result(first, second)
-    newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
-    for suite in sorted({*first.suites, *second.suites} - {*newer.suites}):
-        newer = replace(newer, records=add_suite(newer.records, suite), changed=True)
-    return newer
 
 
 def write_results(results: Iterable[StoredResult], output: Path) -> None:

@@ -230,7 +230,7 @@ def _best_cells(best: pd.DataFrame, maybe: Collection[str] = ()) -> Cells:
             f"({display.place_text(layer, depth, pooling)})",
             float(value),
         )
-        for name, layer, depth, pooling, value, low, high in fields.itertuples(index=False, name=None)
+        for name, layer, depth, pooling, value, low, high in fields
     }
 
 
