@@ -10,9 +10,8 @@ import pandas as pd
 from layerboard.leaderboards.blocks.display import page_name
 from layerboard.leaderboards.board import frames
 from layerboard.leaderboards.board.column import Column, columns_of
-from layerboard.leaderboards.board.differences import Bounds, bounds_of
+from layerboard.leaderboards.board.differences import Bounds, Standings, bounds_of, standings_of
 from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
-from layerboard.leaderboards.board.standings import Standings, standings_of
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import Subject, of_suite, unlike_companions

@@ -120,10 +120,10 @@ def merged(every: Iterable[Sequence[StoredResult]]) -> list[StoredResult]:
     results: dict[Key, StoredResult] = {}
     own: dict[str, str] = {}  # names of the user's own data by their digests: the first name is kept
     for folder_results in every:
-        for result in folder_results:
-            dataset = str(result.records["dataset"].iloc[0])
-            if is_own_name(dataset):
-                result = result.on(own.setdefault(dataset[-OWN_ENDING:], dataset))
+        for each in folder_results:
+            dataset = str(each.records["dataset"].iloc[0])
+            name = own.setdefault(dataset[-OWN_ENDING:], dataset) if is_own_name(dataset) else dataset
+            result = each.on(name)
             other = results.get(result.key)
             results[result.key] = _newer(other, result) if other else result
     return [*results.values()]
@@ -134,8 +134,8 @@ def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
     reason = "they are compared in two orders" if first.name != second.name else ""
     if reason := reason or difference(first.records, second.records):
         raise InputError(
-            f"{first.path} and {second.path} are two different results: {reason}; remove one of them, or leave "
-            "one out"
+            f"{first.path} and {second.path} are two different results: {reason}; remove one of them, "
+            "or leave one out"
         )
     newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
     for suite in sorted({*first.suites, *second.suites} - {*newer.suites}):

@@ -86,10 +86,10 @@ def _like_published(records: pd.DataFrame) -> pd.DataFrame:
     """Records that a published number can be of, under the names of entries."""
     if records.empty:
         return records
-    asked = (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
-    asked &= ~records["backbone"].map(lambda name: Variant.of(name).fast_resize)
+    usable = (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
+    usable &= ~records["backbone"].map(lambda name: Variant.of(name).fast_resize)
     # published numbers state their input size themselves
-    return records[asked].assign(backbone=records.loc[asked, "backbone"].map(entry_name))
+    return records[usable].assign(backbone=records.loc[usable, "backbone"].map(entry_name))
 
 
 @lru_cache(maxsize=1)

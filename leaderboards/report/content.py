@@ -14,7 +14,7 @@ from layerboard.leaderboards.blocks.display import NOT_WORSE, narrow, pooling_ra
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import disturbed_texts, find_measured_device, layer_costs
-from layerboard.leaderboards.board.differences import Bounds
+from layerboard.leaderboards.board.differences import Bounds, mean_ranks
 from layerboard.leaderboards.board.frames import (
     INTERVAL,
     RANDOM,
@@ -24,12 +24,11 @@ from layerboard.leaderboards.board.frames import (
     floor_draws,
     in_order,
 )
-from layerboard.leaderboards.board.standings import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import Facts, facts_about
 from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, reproduction
-from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, cka_maps, cka_page
+from layerboard.leaderboards.sections.layer_cka import CkaMap, cka_maps, cka_page
 from layerboard.leaderboards.sections.tables import every_layer, overall_metrics
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
@@ -119,7 +118,8 @@ class Report:
         rows = []
         for column in self.board.columns:
             others = [metric for metric in overall_metrics(column) if metric != column.metric]
-            floors = _floors(column)
+            draws = floor_draws(column.in_pooling())
+            floors = dict(draws.loc[draws["family"] == RANDOM, ["metric", "mean"]].to_numpy()[::-1])
             for metric in (column.metric, *others):
                 name = column.heading if metric == column.metric else f"{column.heading}: {metric}"
                 rows.append((name, column.heading, metric, floors.get(metric, np.nan)))
@@ -232,9 +232,13 @@ class Report:
         more than `CELLS` numbers in all.
         """
         every = [each for own in (True, False) for cka in self.cka for each in cka.matrices(own=own)]
-        if sum(each.values.size for each in every) > CELLS:
-            every = [each.coarse for each in every]
-        return pd.DataFrame(map(_matrix, every), columns=[*MATRICES])
+        coarse, rows = sum(each.values.size for each in every) > CELLS, list[tuple[object, ...]]()
+        for matrix in (each.coarse if coarse else each for each in every):
+            names = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
+            numbers = matrix.values.shape[1], matrix.values.round(3).ravel().tolist()
+            nearest = (each.nearest.tolist() for each in (matrix, matrix.turned))
+            rows.append((matrix.table, matrix.first, matrix.second, *numbers, *names, *nearest))
+        return pd.DataFrame(rows, columns=[*MATRICES])
 
     @cached_property
     def cka_page(self) -> Page | None:
@@ -255,13 +259,6 @@ def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> 
     if board.published and answered(reproduction(board), board.published, board.plain).empty:
         board = replace(board, published=())
     return Report(board, facts, board.labels.get(highlight, ""))
-
-
-def _matrix(matrix: LayerCka) -> tuple[object, ...]:
-    names = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
-    numbers = matrix.values.round(3).ravel().tolist()
-    ends = matrix.first, matrix.second, matrix.values.shape[1], numbers
-    return (matrix.table, *ends, *names, *(each.nearest.tolist() for each in (matrix, matrix.turned)))
 
 
 def shown_poolings(column: Column) -> list[str]:
@@ -304,9 +301,3 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: 
         group = np.where(is_best, UNTESTED, "") if metric == column.metric else ""
         rows = rows.assign(place=np.where(is_best, "best", ""), group=group, **unknown)
     return rows.sort_values(["rank", "layer"], kind="stable")
-
-
-def _floors(column: Column) -> "pd.Series[float]":
-    """The random floor's mean by each metric of a column."""
-    draws = floor_draws(column.in_pooling())
-    return draws[draws["family"] == RANDOM].drop_duplicates("metric").set_index("metric")["mean"]

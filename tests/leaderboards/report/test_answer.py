@@ -5,7 +5,7 @@ from scipy.stats import rankdata
 
 from layerboard.leaderboards.answer.answer import answers_of
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.standings import mean_ranks
+from layerboard.leaderboards.board.differences import mean_ranks
 from layerboard.leaderboards.findings.facts import Facts
 from layerboard.leaderboards.report.answer import answer_html, chart_words
 from layerboard.leaderboards.report.content import report_of
