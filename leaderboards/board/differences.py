@@ -124,11 +124,7 @@ def sides_of(rows: pd.DataFrame, name: str, transform: str = "", *, sort: bool =
 
 
 def _sides(rows: pd.DataFrame) -> list[Side]:
-    fields = zip(*(rows[column].tolist() for column in SIDE), strict=True)
-    return [
-        Side(str(name), int(layer), int(depth), str(pooling), float(value), str(tap), str(transform))
-        for name, layer, depth, pooling, value, tap, transform in fields
-    ]
+    return [Side(*fields) for fields in rows[SIDE].itertuples(index=False, name=None)]
 
 
 def best_side(rows: pd.DataFrame, name: str, transform: str = "") -> Side:

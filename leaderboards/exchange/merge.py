@@ -11,19 +11,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from layerboard.leaderboards.records import record
 from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
 from layerboard.leaderboards.records.fields import date_problem
 from layerboard.leaderboards.records.files import OWN_ENDING, is_own_name
 from layerboard.leaderboards.records.key import TOLERANCE, keys_of
-from layerboard.leaderboards.records.record import (
-    UNREADABLE,
-    add_suite,
-    companion,
-    read_frame,
-    require_own_name,
-    subjects_of,
-    suites_of,
-)
 from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from layerboard.tasks.datasets.integrity import require
 from layerboard.tasks.framework.registry import DEPENDS_ON_LOAD
@@ -73,13 +65,13 @@ class StoredResult:
             return self
         suites = self.records["suite"].str.replace(former, dataset, regex=False)
         records = self.records.assign(dataset=dataset, suite=suites)
-        (subject,) = subjects_of(records)
+        (subject,) = record.subjects_of(records)
         name = self.name.parent / subject.path.name
         return replace(self, name=name, records=records, changed=True, stored=self.stored or self.name)
 
     @property
     def suites(self) -> list[str]:
-        return suites_of(self.records)
+        return record.suites_of(self.records)
 
     @cached_property
     def pictures(self) -> list[str]:
@@ -89,7 +81,7 @@ class StoredResult:
         path = self.companion("examples")
         try:
             return thumbnails_of(path)
-        except UNREADABLE as error:
+        except record.UNREADABLE as error:
             raise DamagedError(f"cannot read examples {path}: {first_line(error)}") from error
 
 
@@ -139,7 +131,7 @@ def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
         )
     newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
     for suite in sorted({*first.suites, *second.suites} - {*newer.suites}):
-        newer = replace(newer, records=add_suite(newer.records, suite), changed=True)
+        newer = replace(newer, records=record.add_suite(newer.records, suite), changed=True)
     return newer
 
 
@@ -205,20 +197,20 @@ def _result(folder: Path, path: Path) -> StoredResult:
     name = path.relative_to(folder / "records")
     if any(part.startswith(".") for part in name.parts):
         raise DamagedError(f"{path} is in a hidden folder, where no run writes", "remove that folder")
-    records = read_frame(path)
+    records = record.read_frame(path)
     try:
-        require_own_name(records, name)
+        record.require_own_name(records, name)
         companions = companions_of(read_checked(path))
         if problem := date_problem(records["date"].unique()):
             raise ValueError(problem)
-    except UNREADABLE as error:
+    except record.UNREADABLE as error:
         raise DamagedError(f"cannot use records {path}: {first_line(error)}") from error
     result = StoredResult(folder, name, records, companions)
     for kind in companions:
         if kind not in COMPANIONS:
             problem = f"{result.path} names {kind!r} as a folder of what belongs to it, expected "
             raise DamagedError(f"{problem}{', '.join(COMPANIONS)}", "no run writes that: remove the file")
-        companion(folder / kind, name.with_suffix(COMPANIONS[kind]))
+        record.companion(folder / kind, name.with_suffix(COMPANIONS[kind]))
     for picture in result.pictures:
         if not is_whole(folder / FOLDER / picture):
             raise DamagedError(

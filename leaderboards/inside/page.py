@@ -1,4 +1,4 @@
-"""The page of analyses of a suite: what its backbones do inside, without ranking; at its start, the answers."""
+"""The page of analyses of a suite: what its backbones do inside, without ranking, and first the answers."""
 
 from collections.abc import Sequence
 

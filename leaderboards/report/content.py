@@ -11,19 +11,11 @@ import pandas as pd
 from layerboard.leaderboards.answer.answer import Answer, answers_of
 from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text
 from layerboard.leaderboards.blocks.display import NOT_WORSE, narrow, pooling_rank, score_text
+from layerboard.leaderboards.board import frames
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import disturbed_texts, find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Bounds, mean_ranks
-from layerboard.leaderboards.board.frames import (
-    INTERVAL,
-    RANDOM,
-    BoardBackbone,
-    best_rows,
-    candidates,
-    floor_draws,
-    in_order,
-)
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import Facts, facts_about
@@ -81,7 +73,7 @@ class Report:
         return answers_of(self.board, self.facts)
 
     @cached_property
-    def known(self) -> list[tuple[BoardBackbone, Facts]]:
+    def known(self) -> list[tuple[frames.BoardBackbone, Facts]]:
         """All backbones but the random floor, in table order, each with its facts."""
         backbones = [backbone for backbone in self.board.backbones if not backbone.floor]
         return [(each, facts_about(each.name, self.facts)) for each in backbones]
@@ -118,8 +110,8 @@ class Report:
         rows = []
         for column in self.board.columns:
             others = [metric for metric in overall_metrics(column) if metric != column.metric]
-            draws = floor_draws(column.in_pooling())
-            floors = dict(draws.loc[draws["family"] == RANDOM, ["metric", "mean"]].to_numpy()[::-1])
+            draws = frames.floor_draws(column.in_pooling())
+            floors = dict(draws.loc[draws["family"] == frames.RANDOM, ["metric", "mean"]].to_numpy()[::-1])
             for metric in (column.metric, *others):
                 name = column.heading if metric == column.metric else f"{column.heading}: {metric}"
                 rows.append((name, column.heading, metric, floors.get(metric, np.nan)))
@@ -215,8 +207,8 @@ class Report:
     @cached_property
     def axes(self) -> tuple[tuple[str, str], ...]:
         """The axes of `AXES` for which there are numbers."""
-        frames = self.scores, self.measured_costs
-        return tuple(axis for axis in AXES if any(frame[axis[0]].notna().any() for frame in frames))
+        known = self.scores, self.measured_costs
+        return tuple(axis for axis in AXES if any(rows[axis[0]].notna().any() for rows in known))
 
     @cached_property
     def cka(self) -> list[CkaMap]:
@@ -272,15 +264,19 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: 
     rows = every_layer(column, None, metric)
     if vectors:
         rows = pd.concat([rows[rows["pooling"] == vectors], every_layer(column, vectors, metric)])
-    rows = candidates(rows)
-    is_best = rows.index.isin(best_rows(rows).index)
-    best = in_order(rows[is_best], column.backbones).sort_values("value", ascending=False, kind="stable")
+    rows = frames.candidates(rows)
+    is_best = rows.index.isin(frames.best_rows(rows).index)
+    best = frames.in_order(rows[is_best], column.backbones).sort_values(
+        "value", ascending=False, kind="stable"
+    )
     marks = dict.fromkeys(best["backbone"], UNTESTED)
     marks |= dict.fromkeys(bounds.worse, WORSE) | dict.fromkeys(bounds.maybe, MAYBE)
     marks |= dict.fromkeys(best["backbone"][best["value"] == best["value"].max()], FIRST)
     choices = [column.held_out.get(name) for name in rows["backbone"].where(is_best, "")]
     ranks = {name: rank for rank, name in enumerate(best["backbone"])}
-    texts = [score_text(*each) for each in rows[INTERVAL].astype(float).itertuples(index=False, name=None)]
+    texts = [
+        score_text(*each) for each in rows[frames.INTERVAL].astype(float).itertuples(index=False, name=None)
+    ]
     is_narrow = np.array([*map(narrow, rows["ci_low"], rows["ci_high"])], np.bool_)
     rows = rows.assign(
         column=column.heading,

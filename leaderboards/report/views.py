@@ -10,24 +10,14 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.display import NOT_WORSE
 from layerboard.leaderboards.charts.style import Spec
-from layerboard.leaderboards.report import charts
-from layerboard.leaderboards.report.content import (
-    CELLS,
-    FIRST,
-    MAYBE,
-    OTHERS,
-    UNTESTED,
-    WORSE,
-    Report,
-    shown_poolings,
-)
+from layerboard.leaderboards.report import charts, content
 
 FEW = 40  # charts with more rows have lower ones
 # columns of rows that a chart draws: the choice that a column equals, or the values that it may have
 Where = Mapping[str, str | tuple[str, ...]]
 OF_TASK: Where = {"measure": "task", "vectors": "vectors"}  # a column's own metric has the name of the column
 BY_METRIC: Where = {"measure": "measure", "vectors": "vectors"}
-GROUPS = (FIRST, MAYBE, WORSE, UNTESTED)  # of rows of best layers
+GROUPS = (content.FIRST, content.MAYBE, content.WORSE, content.UNTESTED)  # of rows of best layers
 MEASURED: Where = {"place": ("best", "maybe", "")}
 
 # columns of numbers that are offered as CSV
@@ -125,7 +115,7 @@ VIEWS = (
         charts.ranking(),
         BEST,
         what="{listed}",
-        where={**OF_TASK, "group": (*GROUPS, OTHERS)},
+        where={**OF_TASK, "group": (*GROUPS, content.OTHERS)},
         backbones="listed",
         steps=(24, 14),
         height=80,
@@ -170,7 +160,7 @@ VIEWS = (
         "Linear CKA: 1 means equal up to rotation and scale, 0 unrelated. It measures how similar "
         "features are, not how good. Layers are in the order of the forward pass, the first at the bottom "
         "and at the left; the line runs through the column that is most similar to each row. Of more than "
-        f"{CELLS:,} numbers in all, one layer per block is drawn.",
+        f"{content.CELLS:,} numbers in all, one layer per block is drawn.",
         charts.alike(),
         ("first", "second", "row", "column", "value"),
         "matrices",
@@ -209,7 +199,7 @@ class ReportChoice:
     texts: Mapping[str, str] = field(default_factory=dict)  # of values that are not shown as they are
 
 
-def choices_of(report: Report) -> dict[str, ReportChoice]:
+def choices_of(report: content.Report) -> dict[str, ReportChoice]:
     """The choices that a report has, by name."""
 
     def free(values: Iterable[str]) -> dict[str, Words]:
@@ -222,7 +212,7 @@ def choices_of(report: Report) -> dict[str, ReportChoice]:
     others = [label for pair in ends if labels[0] in pair for label in pair if label != labels[0]]
     metrics = report.measures[["measure", "metric"]].itertuples(index=False, name=None)
     across = dict(sorted(ACROSS.items(), reverse=len(set(report.backbones["depth"])) > 1))
-    vectors = free(each for column in report.board.columns for each in shown_poolings(column))
+    vectors = free(each for column in report.board.columns for each in content.shown_poolings(column))
     choices = (
         ReportChoice("task", "task", task_words(report)),
         ReportChoice("measure", "metric", measure_words(report), dict(metrics)),
@@ -243,7 +233,7 @@ def series_words(looks: Mapping[str, Spec]) -> Words:
     return words | {"backbones": [*looks]}
 
 
-def task_words(report: Report) -> dict[str, Words]:
+def task_words(report: content.Report) -> dict[str, Words]:
     """The words of each column, with its backbones from the best on: ``order``, ``grouped`` by families.
 
     Its ``measure`` and ``vectors`` are the values that these choices have for it.
@@ -257,12 +247,12 @@ def task_words(report: Report) -> dict[str, Words]:
             "order": rows["backbone"].tolist(),
             "grouped": rows["backbone"].iloc[families.argsort(kind="stable")].tolist(),
             "measure": measures.get_group(column.heading)["measure"].tolist(),
-            "vectors": shown_poolings(column),
+            "vectors": content.shown_poolings(column),
         }
     return words
 
 
-def measure_words(report: Report) -> dict[str, Words]:
+def measure_words(report: content.Report) -> dict[str, Words]:
     """The words of each metric of each column, by its name among all."""
     return {
         str(row["measure"]): {
@@ -274,14 +264,14 @@ def measure_words(report: Report) -> dict[str, Words]:
     }
 
 
-def matrix_words(report: Report) -> Words:
+def matrix_words(report: content.Report) -> Words:
     """The words of all matrices: the side of a cell in pixels, and how the names of layers are written."""
     most = max(map(len, report.matrices["first_layers"]), default=1)
     cell = min(LARGEST_CELL, max(MAP_SIDE // most, SMALLEST_CELL))  # whole pixels leave no seams
     return {"cell": cell, "angle": 0 if cell == LARGEST_CELL else -90, "font_size": max(8, min(12, cell - 1))}
 
 
-def cost_words(report: Report) -> dict[str, Words]:
+def cost_words(report: content.Report) -> dict[str, Words]:
     """The words of each axis of costs; none without scores."""
     words = dict[str, Words]()
     for name, title in report.axes if len(report.best) else ():
