@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from math import inf, isnan, nan
 
 import pandas as pd
@@ -129,9 +130,7 @@ def apply_limits(
     smallest.
     """
     within: dict[str, Callable[[Candidate], bool]] = {
-        f"{name}={most:{'' if isinstance(most, int) else 'g'}}": lambda each, name=name, most=most: (
-            getattr(each, name) <= most or (name == "ms" and exempt(each, most))
-        )
+        f"{name}={most:{'' if isinstance(most, int) else 'g'}}": partial(_within, name=name, most=most)
         for name, most in ceilings.items()
     }
     if commercial:
@@ -153,6 +152,10 @@ def apply_limits(
     for each in sorted(kept, key=lambda each: (-each.value, inf if isnan(each.bytes) else each.bytes)):
         best.setdefault((each.backbone, each.layer), each)
     return tuple(each for each in kept if best[each.backbone, each.layer] is each), sentences
+
+
+def _within(candidate: Candidate, name: str, most: float) -> bool:
+    return getattr(candidate, name) <= most or (name == "ms" and exempt(candidate, most))
 
 
 def _places(candidates: Iterable[Candidate]) -> set[tuple[str, int, str]]:

@@ -104,12 +104,14 @@ def items_of(column: Column, sides: Iterable[Side], folder: Path | None) -> dict
 
     A leaderboard or a choice is useful without them: callers report what was not tested.
     """
+    if folder is None:
+        return {}
     files: dict[Path, list[Side]] = {}
-    for side in sides if folder is not None else ():
+    for side in sides:
         subject = (column.task, column.dataset, column.protocol, side.transform, stands_for_set(side.tap))
         files.setdefault(scored_path(task_key(*subject), side.backbone), []).append(side)
     items: dict[Side, Items] = {}
-    for name, own in files.items() if folder is not None else ():
+    for name, own in files.items():
         with suppress(InputError):
             places = known_places(companion(folder, name), {side.place for side in own})
             items |= {side: places[side.place] for side in own if side.place in places}

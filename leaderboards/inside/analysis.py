@@ -112,7 +112,9 @@ def ranges_table(rows: pd.DataFrame, labels: Labels, metrics: tuple[str, ...]) -
     """The lowest and highest layer of each backbone and metric: ``0.112 (3) to 0.530 (12)``, as text."""
     cells = {}
     for (name, metric), part in rows.sort_values("layer", kind="stable").groupby(["backbone", "metric"]):
-        ends = part.iloc[[part["value"].argmin(), part["value"].argmax()]]  # of equal ones the lower layer
+        ends = part.iloc[
+            [int(part["value"].argmin()), int(part["value"].argmax())]
+        ]  # of equal ones the lower layer
         texts = [
             f"{number_text(value)} ({layer})"
             for value, layer in ends[["value", "layer"]].astype(object).to_numpy()
