@@ -112,13 +112,9 @@ def ranges_table(rows: pd.DataFrame, labels: Labels, metrics: tuple[str, ...]) -
     """The lowest and highest layer of each backbone and metric: ``0.112 (3) to 0.530 (12)``, as text."""
     cells = {}
     for (name, metric), part in rows.sort_values("layer", kind="stable").groupby(["backbone", "metric"]):
-        ends = part.iloc[
-            [int(part["value"].argmin()), int(part["value"].argmax())]
-        ]  # of equal ones the lower layer
-        texts = [
-            f"{number_text(value)} ({layer})"
-            for value, layer in ends[["value", "layer"]].astype(object).to_numpy()
-        ]
+        values, layers = part["value"].tolist(), part["layer"].tolist()
+        ends = (values.index(min(values)), values.index(max(values)))  # of equal ones the lower layer
+        texts = [f"{number_text(values[at])} ({layers[at]})" for at in ends]
         cells[str(name), str(metric)] = " to ".join(dict.fromkeys(texts))
     return cell_table(labels, metrics, cells)
 
