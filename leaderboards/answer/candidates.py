@@ -172,13 +172,13 @@ def _threshold_texts(scores: pd.DataFrame, task: str, rows: pd.DataFrame) -> lis
     known: dict[tuple[Hashable, ...], tuple[float, str]] = {}
     if levels:
         fields = scores[["metric", *PLACE, "value", "reason"]].itertuples(index=False, name=None)
-        known = {(metric, *place): (float(value), reason) for metric, *place, value, reason in fields}
+        known = {(metric, *vector): (float(value), reason) for metric, *vector, value, reason in fields}
     texts = []
-    for place in rows[[*PLACE]].itertuples(index=False, name=None):
+    for vector in rows[[*PLACE]].itertuples(index=False, name=None):
         parts = []
         for level in levels:
-            cosine, reason = known.get((COSINE + level, *place), (nan, ""))
-            recall, _ = known.get((RECALL + level, *place), (nan, ""))
+            cosine, reason = known.get((COSINE + level, *vector), (nan, ""))
+            recall, _ = known.get((RECALL + level, *vector), (nan, ""))
             text = f"{cosine_text(cosine)} for precision {level} (recall {score_text(recall)} %)"
             parts.append(f"for precision {level} {reason or NO_THRESHOLD}" if isnan(cosine) else text)
         texts.append(f"cosine threshold: {', '.join(parts)}" if levels else "")

@@ -220,8 +220,8 @@ def conclusion(result: Match) -> str:
     states = {name: f"{name} scores higher" for name in result.names} | {"": "no difference shows"}
     for name, words in states.items():
         count = Counter(versus.column.heading for versus in result.rows if versus.higher == name)
-        of = {heading: f" at {many} of {total[heading]} depths" for heading, many in count.items()}
-        where = ", ".join(heading + (of[heading] if result.which == "same" else "") for heading in count)
+        shares = {heading: f" at {many} of {total[heading]} depths" for heading, many in count.items()}
+        where = ", ".join(heading + (shares[heading] if result.which == "same" else "") for heading in count)
         parts += [f"{words} on {where}"] if where else []
     corrected = f", corrected for {len(result.rows)} comparisons," if len(result.rows) > 1 else ""
     finding = f"At {100 * LEVEL:g} %{corrected} {'; '.join(parts)}."
