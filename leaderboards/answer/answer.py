@@ -90,13 +90,14 @@ def answers_of(
                 every = pd.concat([column.family, compressed_of(column, compressed)], ignore_index=True)
                 bounds = bounds_of(column, every, board.items)
             own = candidates_of(column, bounds.rows, times, facts or {}, compressed)
-            answer = _answer(column, bounds, own, device or "")
-            answers.append(replace(answer, baselines=equal_baselines(column, board.items)))
+            answers.append(_answer(column, bounds, own, device or "", equal_baselines(column, board.items)))
     return tuple(answers)
 
 
-def _answer(column: Column, bounds: Bounds, candidates: tuple[Candidate, ...], device: str) -> Answer:
-    """The answer of one column but for baselines; a backbone with the same score as the best is not worse."""
+def _answer(
+    column: Column, bounds: Bounds, candidates: tuple[Candidate, ...], device: str, baselines: tuple[str, ...]
+) -> Answer:
+    """The answer of one column; a backbone with the same score as the best is not worse."""
     best, *_ = candidates
     others = [str(name) for name in column.best["backbone"] if name != best.backbone]
     good: dict[str, set[int]] = {}
@@ -112,11 +113,16 @@ def _answer(column: Column, bounds: Bounds, candidates: tuple[Candidate, ...], d
         untested=tuple(name for name in others if name in bounds.untested),
         layers=layers,
         elsewhere={pooling: tuple(sorted(good[pooling])) for pooling in sorted(good)},
-        baselines=(),
+        baselines=baselines,
         units=bounds.units,
         device=device,
         candidates=candidates,
     )
+
+
+def telling(answers: Sequence[Answer]) -> list[Answer]:
+    """The answers of columns that can rank, in which no baseline does as well as the best; or else all."""
+    return [answer for answer in answers if not answer.baselines] or [*answers]
 
 
 def equal_baselines(column: Column, items: Path | None) -> tuple[str, ...]:
@@ -133,7 +139,9 @@ def equal_baselines(column: Column, items: Path | None) -> tuple[str, ...]:
     return tuple(
         label
         for name, label in column.labels.items()
-        if name in sides and _equal(column, sides[name], best, items)
+        if name in sides
+        for difference in differences_of(column, [sides[name]], best, items)
+        if not (difference.value if pd.isna(difference.high) else difference.high) < 0
     )
 
 
@@ -146,11 +154,6 @@ def _baselines(column: Column) -> Iterable[Side]:
     for name, own in floors.groupby("backbone"):
         draws = sorted(sides_of(own, str(name)), key=lambda side: side.score)
         yield draws[len(draws) // 2 if own["family"].iloc[0] == RANDOM else -1]
-
-
-def _equal(column: Column, side: Side, best: Side, items: Path | None) -> bool:
-    (difference,) = differences_of(column, [side], best, items)
-    return not (difference.value if pd.isna(difference.high) else difference.high) < 0
 
 
 def answer_frame(answers: Sequence[Answer]) -> pd.DataFrame:

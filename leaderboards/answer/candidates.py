@@ -4,7 +4,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from math import inf, isnan, nan
-from typing import Any
 
 import pandas as pd
 
@@ -86,7 +85,7 @@ def candidates_of(
     guessed = pd.DataFrame(shares, rows.index, columns=["parameters", "dim"], dtype=float)
     rows = rows.assign(
         timed_at=rows["timed_at"].where(rows["ms"].notna(), ""),
-        thresholds=[threshold_text(scores, column.task, row) for row in rows.to_dict("records")],
+        thresholds=_threshold_texts(scores, column.task, rows),
         licence=[each.licence or "unknown" for each in known],
         parameters=rows["parameters"].fillna(guessed["parameters"]),
         dim=rows["dim"].fillna(guessed["dim"]),
@@ -163,24 +162,24 @@ def _places(candidates: Iterable[Candidate]) -> set[tuple[str, int, str]]:
     return {(each.backbone, each.layer, each.transform) for each in candidates}
 
 
-def threshold_text(scores: pd.DataFrame, task: str, record: Mapping[Hashable, Any]) -> str:
-    """The thresholds of the vectors of a record in words, for each precision with its recall.
+def _threshold_texts(scores: pd.DataFrame, task: str, rows: pd.DataFrame) -> list[str]:
+    """The thresholds of the vectors of some rows in words, for each precision with its recall.
 
     ``scores`` are records of one column by all metrics. A threshold holds for that layer, pooling and
     compression alone: another layer has other cosines. "" for a task without thresholds.
     """
     levels = [name.removeprefix(COSINE) for name in task_display(task).at_best if name.startswith(COSINE)]
-    if not levels:
-        return ""
-    for name in PLACE:
-        scores = scores[scores[name] == record[name]]
-    values = dict(zip(scores["metric"], scores["value"].astype(float), strict=True))
-    reasons = dict(zip(scores["metric"], scores["reason"], strict=True))
+    known: dict[tuple[Hashable, ...], tuple[float, str]] = {}
+    if levels:
+        fields = scores[["metric", *PLACE, "value", "reason"]].itertuples(index=False, name=None)
+        known = {(metric, *vector): (float(value), reason) for metric, *vector, value, reason in fields}
     texts = []
-    for level in levels:
-        cosine, recall = values.get(COSINE + level, nan), values.get(RECALL + level, nan)
-        if isnan(cosine):
-            texts.append(f"for precision {level} {reasons.get(COSINE + level) or NO_THRESHOLD}")
-        else:
-            texts.append(f"{cosine_text(cosine)} for precision {level} (recall {score_text(recall)} %)")
-    return f"cosine threshold: {', '.join(texts)}"
+    for vector in rows[[*PLACE]].itertuples(index=False, name=None):
+        parts = []
+        for level in levels:
+            cosine, reason = known.get((COSINE + level, *vector), (nan, ""))
+            recall, _ = known.get((RECALL + level, *vector), (nan, ""))
+            text = f"{cosine_text(cosine)} for precision {level} (recall {score_text(recall)} %)"
+            parts.append(f"for precision {level} {reason or NO_THRESHOLD}" if isnan(cosine) else text)
+        texts.append(f"cosine threshold: {', '.join(parts)}" if levels else "")
+    return texts

@@ -7,10 +7,11 @@ from math import isnan
 
 import pandas as pd
 
-from layerboard.leaderboards.answer.answer import Answer
+from layerboard.leaderboards.answer.answer import Answer, telling
 from layerboard.leaderboards.answer.candidates import Candidate
-from layerboard.leaderboards.answer.phrases import FIRST, candidate_table, named, reason, weights_text
-from layerboard.leaderboards.blocks.display import enough_text, ms_text
+from layerboard.leaderboards.answer.phrases import FIRST, candidate_table, loss, named, reason, weights_text
+from layerboard.leaderboards.blocks.blocks import Strong, Text
+from layerboard.leaderboards.blocks.display import enough_text, fixed, ms_text, pooling_name
 from layerboard.leaderboards.board.column import Column
 from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
 from layerboard.zoo.errors import counted
@@ -145,11 +146,6 @@ def least_loss(answers: Sequence[Answer]) -> Choice | None:
     return min(by_cost(choices), key=most, default=None)
 
 
-def telling(answers: Sequence[Answer]) -> list[Answer]:
-    """The answers of columns that can rank, in which no baseline does as well as the best; or else all."""
-    return [answer for answer in answers if not answer.baselines] or [*answers]
-
-
 # in words
 
 
@@ -162,22 +158,51 @@ def price(choice: Choice) -> str:
     return ", ".join(filter(None, [f"{time} ms an image{passes}{noisy}" if time else "", size]))
 
 
+def verdict(choice: Choice, answers: Sequence[Answer], titles: Mapping[str, str]) -> Text:
+    """What to take, what it costs, and what it may lose in tasks that can rank, in one or two sentences.
+
+    ``titles`` name tasks by the headings of their columns. Without one backbone for all, it says so.
+    """
+    names = {column.labels[each.backbone] for column, each in choice.candidates.items()}
+    if len(names) > 1:
+        return Text(("No backbone has a score in every task: the best of each is on its card.",))
+    (name,), deepest, ((layer, pooling), *more) = names, choice.deepest, choice.places
+    start, end = f"One backbone for all {len(answers)} tasks: ", ", with its own layer for each" * bool(more)
+    if len(answers) == 1:
+        start, end = "Take ", f"{end} for {titles[answers[0].column.heading]}"
+    what = name if more else f"{name}, layer {layer} of {deepest.depth}, {pooling_name(pooling)}"
+    costs, ranking = price(choice), telling(answers)
+    losses = {answer: choice.candidates[answer.column].loss for answer in ranking}
+    known = {answer: lost for answer, lost in losses.items() if not isnan(lost)}
+    risk = "How much it may lose is not known"
+    if known:
+        worst = max(known, key=known.__getitem__)
+        those = "Of the tasks that can rank, it" if len(ranking) < len(answers) else "It"
+        those = "Of the tasks where that is known, it" if len(known) < len(ranking) else those
+        most = f"up to {fixed(known[worst], 1)} points (95 %)"
+        risk = f"{those} may lose most in {titles[worst.column.heading]}: {most}"
+        if len(answers) == 1:
+            clause = loss(worst, deepest)
+            risk = f"It {clause} (95 %)" if deepest.loss else f"It is {clause}"
+    return Text((start, Strong(what), f"{end}{f'; {costs}' if costs else ''}. {risk}."))
+
+
 def explain(choice: Choice, answers: Sequence[Answer], max_loss: float, *, short: bool = False) -> str:
     """Why a choice is recommended, as a sentence without its full stop.
 
     ``short``: of several tasks, only that in which it may lose most.
     """
-    texts = [_compromise(choice, max_loss)] if choice.compromise else []
     if len(answers) == 1:
-        return "; ".join([*texts, reason(answers[0], choice.deepest)])
-    reasons = {
-        answer.column: f"{answer.column.heading}: {reason(answer, choice.candidates[answer.column])}"
-        for answer in answers
-    }
-    if short:
-        where, worst = _worst(choice, answers)
-        return "; ".join([*texts, f"{where}, {reasons[worst]}"])
-    return "; ".join([*texts, *reasons.values()])
+        reasons = {answers[0].column: reason(answers[0], choice.deepest)}
+    else:
+        reasons = {
+            answer.column: f"{answer.column.heading}: {reason(answer, choice.candidates[answer.column])}"
+            for answer in answers
+        }
+        if short:
+            where, worst = _worst(choice, answers)
+            reasons = {worst: f"{where}, {reasons[worst]}"}
+    return "; ".join(filter(None, [compromise_text(choice, max_loss), *reasons.values()]))
 
 
 def _worst(choice: Choice, answers: Sequence[Answer]) -> tuple[str, Column]:
@@ -191,8 +216,10 @@ def _worst(choice: Choice, answers: Sequence[Answer]) -> tuple[str, Column]:
     return f"at worst{those}", max(known, key=lambda column: known[column].loss)
 
 
-def _compromise(choice: Choice, max_loss: float) -> str:
-    """Why a choice is recommended although it is not shown to lose little."""
+def compromise_text(choice: Choice, max_loss: float) -> str:
+    """Why a choice is recommended although it is not shown to lose little; "" if it is shown."""
+    if not choice.compromise:
+        return ""
     if any(isnan(each.loss) for each in choice.candidates.values()):
         return UNKNOWN
     return (COMPROMISE if len(choice.candidates) > 1 else HIGHEST).format(lost=max_loss)

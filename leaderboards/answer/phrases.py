@@ -8,21 +8,10 @@ import pandas as pd
 
 from layerboard.leaderboards.answer.answer import Answer
 from layerboard.leaderboards.answer.candidates import Candidate
-from layerboard.leaderboards.blocks.display import (
-    HELD_OUT,
-    NOT_WORSE,
-    ON_A_PART,
-    bytes_text,
-    count_text,
-    fixed,
-    ms_text,
-    narrow,
-    pooling_name,
-    ranges_text,
-    score_text,
-)
+from layerboard.leaderboards.blocks import display
 from layerboard.zoo.errors import some
 
+TOO_FEW = "{units} are too few for an interval"
 MOST_NAMED = 3  # backbones named in a clause; of more than that, only the number is given
 
 
@@ -37,17 +26,19 @@ def named(candidate: Candidate) -> str:
 
 def scored_text(candidate: Candidate) -> str:
     """The score of a candidate with its interval: ``61.2 ± 0.8``."""
-    return score_text(candidate.value, candidate.ci_low, candidate.ci_high)
+    return display.score_text(candidate.value, candidate.ci_low, candidate.ci_high)
 
 
 def time_text(candidate: Candidate, unit: str = "") -> str:
     """The time of a candidate, and whether it is disturbed; "" if it is unknown."""
-    return f"{ms_text(candidate.ms)}{unit}" + " (disturbed)" * candidate.disturbed * (candidate.ms >= 0)
+    return f"{display.ms_text(candidate.ms)}{unit}" + " (disturbed)" * candidate.disturbed * (
+        candidate.ms >= 0
+    )
 
 
 def weights_text(candidate: Candidate, unit: str = "") -> str:
     """Weights up to the layer; only about if they were not measured, as times were not; "" if unknown."""
-    text = count_text(candidate.parameters) + unit
+    text = display.count_text(candidate.parameters) + unit
     return f"about {text}" if candidate.parameters >= 0 and isnan(candidate.ms) else text
 
 
@@ -83,7 +74,7 @@ def loss(answer: Answer, candidate: Candidate) -> str:
     if isnan(candidate.loss):
         return ""
     if candidate.loss:
-        return f"loses at most {fixed(candidate.loss, 1)} points"
+        return f"loses at most {display.fixed(candidate.loss, 1)} points"
     return f"shown to be the best{' of those compared' * bool(answer.untested)}"
 
 
@@ -94,7 +85,7 @@ def reason(answer: Answer, candidate: Candidate) -> str:
         compression = f" by {candidate.transform}" if candidate.transform else ""
         clauses = [f"scores best{compression}, {scored_text(candidate)}", lost, speed_text(candidate)]
     else:
-        below = f"{fixed(-candidate.difference, 1)} points below {named(best)} ({scored_text(best)})"
+        below = f"{display.fixed(-candidate.difference, 1)} points below {named(best)} ({scored_text(best)})"
         out = "which the limits leave out" if answer.lowered else ""
         clauses = [lost, below if lost else f"is {below}", out, _saving(candidate, best)]
     return ", ".join(filter(None, [*clauses, candidate.thresholds]))
@@ -110,7 +101,7 @@ def cannot_rank(answer: Answer) -> str:
     *names, last = answer.baselines
     several = "are" if names or last.startswith("raw pixels") else "is"
     which = f"{', '.join(names)}{' and ' * bool(names)}{last} {several}"
-    return f"{which} {NOT_WORSE} than the best: this test cannot rank"
+    return f"{which} {display.NOT_WORSE} than the best: this test cannot rank"
 
 
 def others_text(answer: Answer) -> str:
@@ -118,13 +109,9 @@ def others_text(answer: Answer) -> str:
     names = [answer.column.labels[name] for name in answer.rivals]
     if len(names) > MOST_NAMED:
         names = [f"{len(names)} of {answer.compared} others"]
-    names += [f"layer {ranges_text([*answer.layers])}"] if answer.layers else []
-    names += [f"layer {ranges_text([*each])} {pooling}" for pooling, each in answer.elsewhere.items()]
+    names += [f"layer {display.ranges_text([*answer.layers])}"] if answer.layers else []
+    names += [f"layer {display.ranges_text([*each])} {pooling}" for pooling, each in answer.elsewhere.items()]
     return "; ".join(names)
-
-
-def _not_compared(answer: Answer) -> str:
-    return f"{len(answer.untested)} not compared" if answer.untested else ""
 
 
 def lead(answer: Answer) -> str:
@@ -134,8 +121,9 @@ def lead(answer: Answer) -> str:
     if not (first or answer.rivals or answer.untested):
         better = f"shown to be better than the {'other' if count == 1 else f'{count} others'} (95 %)"
         first = better if count else "the only backbone with a score here"
-    others = f"{NOT_WORSE}: {others}" if others else ""
-    return "; ".join(filter(None, [first, others, _not_compared(answer)]))
+    others = f"{display.NOT_WORSE}: {others}" if others else ""
+    missing = f"{len(answer.untested)} not compared" if answer.untested else ""
+    return "; ".join(filter(None, [first, others, missing]))
 
 
 def untested_text(answer: Answer) -> str:
@@ -144,29 +132,28 @@ def untested_text(answer: Answer) -> str:
     return f"not compared with {names}, without per-item scores of the same images" if names else ""
 
 
-def held_out_text(answer: Answer) -> str:
-    """The score with the layer chosen on other data; "" without such a choice."""
-    return f"held out {fixed(answer.held_out, 1)} % ({HELD_OUT})" if answer.held_out >= 0 else ""
+def held_out_text(answer: Answer, start: str = "") -> str:
+    """The score with the layer chosen on other data, after a start; "" without such a choice."""
+    return (
+        f"{start}held out {display.fixed(answer.held_out, 1)} % ({display.HELD_OUT})"
+        if answer.held_out >= 0
+        else ""
+    )
 
 
 def too_few_text(answer: Answer) -> str:
     """That the interval of the best is too wide to be printed; "" if it is not."""
     low, high = answer.best.ci_low, answer.best.ci_high
-    wide = not isnan(low) and not narrow(low, high)
-    return f"{answer.units or answer.best.unit} are too few for an interval" if wide else ""
-
-
-def _best_held_out(answer: Answer) -> str:
-    text = held_out_text(answer)
-    return f"{answer.best.backbone}, the best, {text}" if text else ""
+    wide = not isnan(low) and not display.narrow(low, high)
+    return TOO_FEW.format(units=answer.units or answer.best.unit) if wide else ""
 
 
 def details(answer: Answer) -> list[str]:
     """Everything that a card tells below its answer."""
     names = ", ".join(answer.column.labels[name] for name in answer.rivals)
     clauses = [
-        f"features: {pooling_name(answer.best.pooling)}",
-        f"{NOT_WORSE}: {names}" if len(answer.rivals) > MOST_NAMED else "",
+        f"features: {display.pooling_name(answer.best.pooling)}",
+        f"{display.NOT_WORSE}: {names}" if len(answer.rivals) > MOST_NAMED else "",
         untested_text(answer),
         too_few_text(answer),
         held_out_text(answer),
@@ -181,7 +168,7 @@ def details(answer: Answer) -> list[str]:
 
 def _partial(answers: Sequence[Answer]) -> Iterator[str]:
     if any(answer.column.partial for answer in answers):
-        yield f"†: {ON_A_PART}."
+        yield f"†: {display.ON_A_PART}."
 
 
 def _loss(answers: Sequence[Answer]) -> Iterator[str]:
@@ -221,7 +208,7 @@ def _by_task(clause: Callable[[Answer], str]) -> Callable[[Sequence[Answer]], It
 NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
     "baselines": _by_task(cannot_rank),
     "loss": _loss,
-    "held-out score": _by_task(_best_held_out),
+    "held-out score": _by_task(lambda answer: held_out_text(answer, f"{answer.best.backbone}, the best, ")),
     "too few": _by_task(too_few_text),
     "ms": _milliseconds,
     "untested": _by_task(untested_text),
@@ -246,14 +233,14 @@ CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
     "layer": lambda _, each: f"{each.layer}/{each.depth}",
     "vectors": lambda _, each: each.pooling,
     "score": lambda _, each: scored_text(each),
-    "loses at most": lambda _, each: fixed(each.loss, 1),
+    "loses at most": lambda _, each: display.fixed(each.loss, 1),
     "ms": lambda _, each: time_text(each),
     "at, px": lambda _, each: each.timed_at,
     "weights": lambda _, each: weights_text(each),
-    "dim": lambda _, each: fixed(each.dim, 0),
+    "dim": lambda _, each: display.fixed(each.dim, 0),
     "compression": lambda _, each: each.transform,
-    "a vector": lambda _, each: bytes_text(each.bytes),
-    "an image": lambda _, each: bytes_text(each.image_bytes),
+    "a vector": lambda _, each: display.bytes_text(each.bytes),
+    "an image": lambda _, each: display.bytes_text(each.image_bytes),
     "licence": lambda _, each: each.licence,
 }
 FIRST = ("layer", "vectors", "score", "loses at most", "ms")  # cells that fit a screen

@@ -31,16 +31,12 @@ def numbers_text(numbers: Numbers) -> str:
 
 def csv_text(frame: pd.DataFrame) -> str:
     """A frame as the text of a CSV file, with an apostrophe before formulas; `read_csv_table` removes it."""
-    cells = frame.astype(object)  # keeps whole numbers beside missing ones from becoming floats
-    cells = cells.apply(_inert_column).rename(columns=inert)
+    cells = frame.astype(object).rename(columns=inert)  # object keeps whole numbers beside missing ones
+    for name, column in cells.items():  # most texts are there many times, and few are formulas
+        texts = {cell for cell in column if isinstance(cell, str)}
+        if formulas := {cell: inert(cell) for cell in texts if inert(cell) != cell}:
+            cells[name] = column.replace(formulas)
     return printable(cells.to_csv(index=False, lineterminator="\n"))
-
-
-def _inert_column(column: pd.Series) -> pd.Series:
-    """A column with each distinct text `inert`: most texts are there many times, and few are formulas."""
-    texts = {cell for cell in column if isinstance(cell, str)}
-    formulas = {cell: inert(cell) for cell in texts if inert(cell) != cell}
-    return column.map(lambda cell: formulas.get(cell, cell)) if formulas else column
 
 
 def text_digest(text: str) -> str:

@@ -8,22 +8,10 @@ from pathlib import Path
 import pandas as pd
 
 from layerboard.leaderboards.blocks.display import page_name
+from layerboard.leaderboards.board import frames
 from layerboard.leaderboards.board.column import Column, columns_of
-from layerboard.leaderboards.board.differences import Bounds, bounds_of
-from layerboard.leaderboards.board.frames import (
-    BoardBackbone,
-    RecordGroup,
-    backbones_of,
-    groups_of,
-    in_order,
-    is_analysis,
-    is_floor,
-    is_set,
-    latest,
-    pair_rows,
-)
+from layerboard.leaderboards.board.differences import Bounds, Standings, bounds_of, standings_of
 from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
-from layerboard.leaderboards.board.standings import Standings, standings_of
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import Subject, of_suite, unlike_companions
@@ -60,7 +48,7 @@ class Board:
         published: Sequence[Published] = (),
     ) -> "Board":
         """The board of the records of a suite, in any order, or of all records if no suite is named."""
-        records = latest(of_suite(records, suite) if suite else records)
+        records = frames.latest(of_suite(records, suite) if suite else records)
         return cls(suite, records, items, arrays, tuple(published))
 
     def __len__(self) -> int:
@@ -87,23 +75,23 @@ class Board:
         return replace(self, records=records)
 
     @cached_property
-    def groups(self) -> tuple[RecordGroup, ...]:
+    def groups(self) -> tuple[frames.RecordGroup, ...]:
         """The board's records by task, dataset, protocol and data."""
-        return groups_of(self.records)
+        return frames.groups_of(self.records)
 
     @cached_property
     def measured(self) -> pd.DataFrame:
         """Records that rank or compare layers: no analyses and no costs."""
-        return self.records[~is_analysis(self.records)]
+        return self.records[~frames.is_analysis(self.records)]
 
     @cached_property
     def plain(self) -> pd.DataFrame:
         """Records of `measured` for single layers without transforms."""
-        return self.measured[(self.measured["transform"] == "") & ~is_set(self.measured)]
+        return self.measured[(self.measured["transform"] == "") & ~frames.is_set(self.measured)]
 
     @cached_property
-    def plain_backbones(self) -> tuple[BoardBackbone, ...]:
-        return backbones_of(self.plain)
+    def plain_backbones(self) -> tuple[frames.BoardBackbone, ...]:
+        return frames.backbones_of(self.plain)
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -114,7 +102,7 @@ class Board:
     @cached_property
     def changed(self) -> pd.DataFrame:
         """Records of transformed or compressed features, without layer sets."""
-        return self.measured[(self.measured["transform"] != "") & ~is_set(self.measured)]
+        return self.measured[(self.measured["transform"] != "") & ~frames.is_set(self.measured)]
 
     @cached_property
     def compressed(self) -> pd.DataFrame:
@@ -123,12 +111,12 @@ class Board:
 
     @cached_property
     def sets(self) -> pd.DataFrame:
-        return self.measured[is_set(self.measured)]
+        return self.measured[frames.is_set(self.measured)]
 
     @cached_property
     def analyses(self) -> "Board":
         """The board of its analyses, which describe and do not rank, without costs."""
-        rows = self.records[is_analysis(self.records) & (self.records["task"] != COST)]
+        rows = self.records[frames.is_analysis(self.records) & (self.records["task"] != COST)]
         return replace(self, records=rows, part=".inside")
 
     @cached_property
@@ -137,12 +125,12 @@ class Board:
         return replace(self, records=self.records[self.records["task"] == COST], part=".cost")
 
     @cached_property
-    def backbones(self) -> tuple[BoardBackbone, ...]:
+    def backbones(self) -> tuple[frames.BoardBackbone, ...]:
         """All backbones, including those that were only compared with others, in table order.
 
         If analyses and scores tell different depths, that of the scores counts.
         """
-        backbones = {backbone.name: backbone for backbone in backbones_of(self.records)}
+        backbones = {backbone.name: backbone for backbone in frames.backbones_of(self.records)}
         backbones |= {backbone.name: backbone for backbone in self.plain_backbones}
         return tuple(sorted(backbones.values(), key=lambda backbone: backbone.rank))
 
@@ -163,8 +151,8 @@ class Board:
         return {at.name: unlike_companions(records, at, ending) for at, ending in kinds if at is not None}
 
     @cached_property
-    def scored_backbones(self) -> tuple[BoardBackbone, ...]:
-        return backbones_of(self.scores)
+    def scored_backbones(self) -> tuple[frames.BoardBackbone, ...]:
+        return frames.backbones_of(self.scores)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -177,7 +165,7 @@ class Board:
         A backbone without a score in a column has no row there; the random floor has none at all.
         """
         parts = [column.best for column in self.columns if len(column.best)]
-        return in_order(pd.concat(parts or [self.scores[:0]]), self.backbones)
+        return frames.in_order(pd.concat(parts or [self.scores[:0]]), self.backbones)
 
     @cached_property
     def bounds(self) -> Mapping[tuple[str, str, str, str], Bounds]:
@@ -206,13 +194,13 @@ class Board:
     @cached_property
     def has_intervals(self) -> bool:
         """Whether any score of a backbone has an interval, not counting the random floor."""
-        return bool(self.scores.loc[~is_floor(self.scores), "ci_low"].notna().any())
+        return bool(self.scores.loc[~frames.is_floor(self.scores), "ci_low"].notna().any())
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """CKA between two layers, turned so that the backbone higher in the tables is first."""
         pairs = self.plain[(self.plain["other"] != "") & (self.plain["task"] != DRIFT)]
-        return pair_rows(pairs, self.backbones)
+        return frames.pair_rows(pairs, self.backbones)
 
     @cached_property
     def block_pairs(self) -> pd.DataFrame:

@@ -8,15 +8,7 @@ from functools import cached_property
 import pandas as pd
 
 from layerboard.leaderboards.blocks.display import metric_rank, place_text, pooling_rank, score_text
-from layerboard.leaderboards.board.frames import (
-    RecordGroup,
-    best_rows,
-    candidates,
-    floor_draws,
-    groups_of,
-    in_order,
-    is_floor,
-)
+from layerboard.leaderboards.board import frames
 from layerboard.leaderboards.records.items import Place
 from layerboard.zoo.spec import stands_for_set
 
@@ -56,7 +48,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column(RecordGroup):
+class Column(frames.RecordGroup):
     """A column of the leaderboard: the primary metric of a task on a dataset, and scores by all metrics.
 
     Scores over different images or another ground truth, such as those of a limited run, have columns of
@@ -86,7 +78,7 @@ class Column(RecordGroup):
     @cached_property
     def family(self) -> pd.DataFrame:
         """The scored blocks in all poolings, which compete with each other; no random floor."""
-        return candidates(self.scored[~is_floor(self.scored)])
+        return frames.candidates(self.scored[~frames.is_floor(self.scored)])
 
     @cached_property
     def poolings(self) -> Mapping[str, str]:
@@ -114,21 +106,17 @@ class Column(RecordGroup):
         """The pooling in which the backbone of each of its rows is shown."""
         return self.rows["backbone"].map(self.poolings)
 
-    @cached_property
-    def _in_shown(self) -> pd.DataFrame:
-        return self.rows[self.rows["pooling"] == self._shown]
-
     def in_pooling(self, pooling: str | None = None) -> pd.DataFrame:
         """Rows by all metrics, as shown; or for another pooling, those of backbones not shown in it."""
         if pooling is None:
-            return self._in_shown
+            return self.rows[self.rows["pooling"] == self._shown]
         return self.rows[(self.rows["pooling"] == pooling) & (self._shown != pooling)]
 
     @cached_property
     def candidates(self) -> pd.DataFrame:
         """Scored blocks in the shown poolings, from which the best layers are taken; no random floor."""
         rows = self.in_pooling()
-        return candidates(rows[(rows["metric"] == self.metric) & ~is_floor(rows)])
+        return frames.candidates(rows[(rows["metric"] == self.metric) & ~frames.is_floor(rows)])
 
     @cached_property
     def best(self) -> pd.DataFrame:
@@ -138,7 +126,7 @@ class Column(RecordGroup):
         input of block 1 nor the output of the final norm); ties go to the lower layer. The random floor has
         none, since its layers are draws.
         """
-        return in_order(best_rows(self.candidates), self.backbones)
+        return frames.in_order(frames.best_rows(self.candidates), self.backbones)
 
     @cached_property
     def at_best(self) -> pd.DataFrame:
@@ -150,7 +138,7 @@ class Column(RecordGroup):
     def floors(self) -> pd.DataFrame:
         """The `floor_draws` of the leaderboard's scores of random floors, by its metric."""
         rows = self.in_pooling()
-        return floor_draws(rows[rows["metric"] == self.metric])
+        return frames.floor_draws(rows[rows["metric"] == self.metric])
 
     @cached_property
     def held_out(self) -> Mapping[str, HeldOutChoice]:
@@ -183,7 +171,7 @@ def columns_of(scores: pd.DataFrame) -> tuple[Column, ...]:
     complete data come first, then those with scores of most backbones. A heading has dataset, protocol and
     data only if its task has several of them.
     """
-    ranked = groups_of(scores[scores["primary"].astype(bool) & (scores["metric"] != "")])
+    ranked = frames.groups_of(scores[scores["primary"].astype(bool) & (scores["metric"] != "")])
     columns: dict[Column, tuple[object, ...]] = {}
     for group in ranked:
         same = [other for other in ranked if other.task == group.task]

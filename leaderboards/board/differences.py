@@ -1,9 +1,11 @@
-"""What the data can distinguish: how far layers may be below the best of a column, and pairs of layers."""
+"""What the data can distinguish: losses of layers, pairs of layers, and ranks of backbones."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +14,7 @@ from layerboard.leaderboards.blocks.display import task_display
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.frames import best_rows
 from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.items import Place, known_places
+from layerboard.leaderboards.records.items import known_places
 from layerboard.leaderboards.records.record import companion
 from layerboard.tasks.framework.assess import (
     Choose,
@@ -20,6 +22,7 @@ from layerboard.tasks.framework.assess import (
     held_out_gain,
     paired_differences,
     pick_highest,
+    standing_of,
 )
 from layerboard.tasks.framework.base import Items
 from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
@@ -78,48 +81,41 @@ def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds
     order of the records.
     """
     rows = rows.assign(loss=math.nan, maybe=False)
-    if folder is None:
+    ranked = rows.sort_values("value", ascending=False, kind="stable")
+    sides = dict(zip(ranked.index, _sides(ranked), strict=True))
+    measured = items_of(column, [*sides.values()], folder)
+    if not sides or next(iter(sides.values())) not in measured:
         return Bounds(rows)
-    order = rows.sort_values("value", ascending=False, kind="stable").index
-    measured: dict[Hashable, Items] = {}
-    groups: dict[tuple[str, str], dict[Hashable, Side]] = {}
-    for row, side in zip(rows.index, _sides(rows), strict=True):
-        groups.setdefault((side.backbone, side.transform), {})[row] = side
-    for sides in groups.values():
-        items = known_items(column, [*sides.values()], folder)
-        measured |= {row: items[side.place] for row, side in sides.items() if side.place in items}
-    if len(order) and order[0] in measured:
-        there = [row for row in order if row in measured]
-        losses = below_best([measured[row] for row in there], column.metric)
-        below = {row: each for row, each in zip(there, losses, strict=True) if each is not None}
-        units = _units(column, measured[order[0]])
-        if len(below) == 1 < len(rows):  # nothing was compared with it
-            return Bounds(rows, units)
+    there = {row: measured[side] for row, side in sides.items() if side in measured}
+    losses = zip(there, below_best([*there.values()], column.metric), strict=True)
+    below = {row: each for row, each in losses if each is not None}
+    first = there[ranked.index[0]]
+    count = len({*first.clusters})
+    unit = first.unit if count == len(first.keys) else "groups"
+    units = counted(count, task_display(column.task).sampled or unit)
+    if len(below) > 1 or len(rows) == 1:  # else nothing was compared with it
         rows.loc[[*below], "loss"] = [each.loss for each in below.values()]
         rows.loc[[*below], "maybe"] = [each.maybe for each in below.values()]
-        return Bounds(rows, units)
-    return Bounds(rows)
+    return Bounds(rows, units)
 
 
-def _units(column: Column, items: Items) -> str:
-    """What was sampled, counted: items, or what has several of them (videos; else groups)."""
-    count = len({*items.clusters})
-    unit = items.unit if count == len(items.keys) else "groups"
-    return counted(count, task_display(column.task).sampled or unit)
-
-
-def known_items(column: Column, sides: Sequence[Side], folder: Path) -> dict[Place, Items]:
-    """Items of some layers, or sets, of a backbone in a column; none if the file is missing or another one.
+def items_of(column: Column, sides: Iterable[Side], folder: Path | None) -> dict[Side, Items]:
+    """Items of layers and sets of a column, by these; without those whose file is missing or another one.
 
     A leaderboard or a choice is useful without them: callers report what was not tested.
     """
-    sets = any(stands_for_set(side.tap) for side in sides)
-    key = task_key(column.task, column.dataset, column.protocol, sides[0].transform, sets)
-    name = scored_path(key, sides[0].backbone)
-    try:
-        return known_places(companion(folder, name), {side.place for side in sides})
-    except InputError:
+    if folder is None:
         return {}
+    files: dict[Path, list[Side]] = {}
+    for side in sides:
+        subject = (column.task, column.dataset, column.protocol, side.transform, stands_for_set(side.tap))
+        files.setdefault(scored_path(task_key(*subject), side.backbone), []).append(side)
+    items: dict[Side, Items] = {}
+    for name, own in files.items():
+        with suppress(InputError):
+            places = known_places(companion(folder, name), {side.place for side in own})
+            items |= {side: places[side.place] for side in own if side.place in places}
+    return items
 
 
 def sides_of(rows: pd.DataFrame, name: str, transform: str = "", *, sort: bool = True) -> list[Side]:
@@ -130,11 +126,7 @@ def sides_of(rows: pd.DataFrame, name: str, transform: str = "", *, sort: bool =
 
 
 def _sides(rows: pd.DataFrame) -> list[Side]:
-    fields = zip(*(rows[column].tolist() for column in SIDE), strict=True)
-    return [
-        Side(str(name), int(layer), int(depth), str(pooling), float(value), str(tap), str(transform))
-        for name, layer, depth, pooling, value, tap, transform in fields
-    ]
+    return [Side(*fields) for fields in rows[SIDE].itertuples(index=False, name=None)]
 
 
 def best_side(rows: pd.DataFrame, name: str, transform: str = "") -> Side:
@@ -157,28 +149,15 @@ MISSING = Estimate()
 
 def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Path | None) -> list[Estimate]:
     """Each score minus that of another side, with intervals if items of both exist."""
-    plain = [Estimate(side.score - base.score) for side in sides]
-    if items is None:
-        return plain
-    measured: list[Items] = []
-    for side in (*sides, base):
-        measured += known_items(column, [side], items).values()
-    if len(measured) <= len(sides):
-        return plain
-    compared = paired_differences(measured, column.metric, reference=len(sides))
+    measured = items_of(column, [*sides, base], items)
+    every = [measured[side] for side in (*sides, base) if side in measured]
+    compared = None
+    if len(every) > len(sides):
+        compared = paired_differences(every, column.metric, reference=len(sides))
     if compared is None:
-        return plain
+        return [Estimate(side.score - base.score) for side in sides]
     ends = zip(compared.value, compared.low, compared.high, strict=True)
     return [Estimate(*map(float, numbers)) for numbers in ends][: len(sides)]
-
-
-def items_of_sides(column: Column, sides: Sequence[Side], folder: Path | None) -> dict[Side, Items]:
-    """Items of those of some layers and sets of one backbone and transform that have them."""
-    known = dict[Place, Items]()
-    for of_sets in (False, True):
-        part = [side for side in sides if stands_for_set(side.tap) == of_sets]
-        known |= known_items(column, part, folder) if part and folder is not None else {}
-    return {side: known[side.place] for side in sides if side.place in known}
 
 
 def held_out_difference(
@@ -212,3 +191,54 @@ def enough_images(column: Column, items: Path) -> tuple[str, str, Enough] | None
         return None
     enough = enough_units(difference.value, half / CRITICAL, float(best["n"].iloc[0]))
     return first.backbone, second.backbone, enough
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStanding:
+    """What the items of one column tell, by all layers in all poolings."""
+
+    # the first and the last rank of each backbone, by name, all with 95 % at once; none if some lack items
+    ranks: Mapping[str, tuple[int, int]]
+    smallest: float  # points: the smallest difference from the best that the items show; NaN for none
+
+
+ColumnKey = tuple[str, str, str, str]
+Standings = Mapping[ColumnKey, ColumnStanding]  # by `Column.key`
+
+
+def standings_of(columns: Iterable[Column], bounds: Mapping[ColumnKey, Bounds], folder: Path) -> Standings:
+    """The standing of each column, by `Column.key`, from a folder of items; none for columns without any.
+
+    ``bounds`` of the columns say which backbones may be the best: exactly these have the first rank.
+    """
+    standings = {column.key: _standing(column, bounds[column.key], folder) for column in columns}
+    return {key: standing for key, standing in standings.items() if standing}
+
+
+def _standing(column: Column, bounds: Bounds, folder: Path) -> ColumnStanding | None:
+    sides = {str(name): sides_of(column.family, str(name)) for name in column.best["backbone"]}
+    items = items_of(column, chain.from_iterable(sides.values()), folder)
+    measured = {  # all layers of a backbone, or else the family of the tests would not be whole
+        name: [items[side] for side in own] for name, own in sides.items() if {*own} <= {*items}
+    }
+    best = bounds.highest | bounds.maybe | bounds.untested
+    standing = standing_of([*measured.values()], column.metric, [name in best for name in measured])
+    if standing is None:
+        return None
+    known = standing.ranks if standing.ranks and len(measured) == len(sides) else ()
+    return ColumnStanding(dict(zip(measured, known, strict=bool(known))), standing.smallest)
+
+
+def mean_ranks(columns: Sequence[Column]) -> dict[str, float]:
+    """The mean rank of each backbone's best layer; empty unless all have scores in each of several columns.
+
+    The best has rank 1, and equal scores share the mean of their ranks. It has no interval: one that is drawn
+    from the errors of the scores covers the true mean rank far too seldom if scores are nearly equal. Which
+    ranks the data allow in each column is in `ColumnStanding`.
+    """
+    tables = [column.best.set_index("backbone")["value"].astype(float) for column in columns]
+    names = sorted({str(name) for table in tables for name in table.index})
+    if len(tables) < 2 or len(names) < 2 or any(len(table) < len(names) for table in tables):
+        return {}
+    ranks = pd.concat([table.loc[names].rank(ascending=False) for table in tables], axis=1).mean(axis=1)
+    return {name: float(rank) for name, rank in zip(names, ranks.loc[names], strict=True)}

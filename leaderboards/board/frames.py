@@ -17,6 +17,7 @@ from layerboard.zoo.spec import FAMILIES, FLOORS, Variant, entry_name, stands_fo
 RANDOM, PIXELS = FLOORS  # untrained families: independent draws of random features, raw pixels
 SOURCE = ["task", "dataset", "protocol", "data"]  # columns that identify what a record was measured on
 COLUMN = [*SOURCE, "metric"]  # columns that identify a column of the leaderboard
+SIDES = (["backbone", "layer", "tap"], ["other", "other_layer", "other_tap"])  # of comparisons
 INTERVAL = ["value", "ci_low", "ci_high"]  # a number and the ends of its 95 % interval, NaN without one
 
 
@@ -146,7 +147,7 @@ def floor_draws(scores: pd.DataFrame) -> pd.DataFrame:
 
 def swapped(pairs: pd.DataFrame) -> pd.DataFrame:
     """Records that compare two layers, with these exchanged."""
-    sides = {"backbone": "other", "layer": "other_layer", "tap": "other_tap"}
+    sides = dict(zip(*SIDES, strict=True))
     return pairs.rename(columns=sides | {other: side for side, other in sides.items()})[pairs.columns]
 
 

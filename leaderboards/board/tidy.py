@@ -63,11 +63,18 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     fields = ["backbone", *COLUMN, "pooling", "layer"]
     chosen = pd.MultiIndex.from_frame(rows[fields]).isin(pd.MultiIndex.from_frame(board.best[fields]))
     chosen = chosen & (rows["tap"] == "block") & (rows["task"] != COMPARISON_TASK)
+    held_out = {
+        (*(getattr(column, name) for name in COLUMN), backbone): choice.score
+        for column in board.columns
+        for backbone, choice in column.held_out.items()
+    }
+    keys = zip(*(rows[name] for name in (*COLUMN, "backbone")), strict=True)
+    known = [held_out.get(key, math.nan) for key in keys]
     nothing = pd.DataFrame(columns=["loss", "maybe"])
     bounds = pd.concat([nothing, *(each.rows[[*nothing]] for each in board.bounds.values())])
     bounds = bounds.reindex(rows.index)
     rows = rows.rename(columns={"maybe_best": "maybe_best_of_backbone", "held_out": "held_out_of_layer"})
-    rows = rows.assign(best=chosen, family=rows["backbone"].map(families), held_out=_held_out(rows, board))
+    rows = rows.assign(best=chosen, family=rows["backbone"].map(families), held_out=known)
     rows = rows.assign(loss=bounds["loss"], maybe_best=bounds["maybe"].where(bounds["loss"].notna(), ""))
     others, tap = rows["other"].map(lambda name: board.ranks.get(name, -1)), rows["tap"]
     rows = _in_order(rows, board, others, rows["pooling"].map(pooling_rank), tap != "block", tap != "final")
@@ -76,17 +83,6 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     text.loc[~ranks, CHOICES] = ""
     text.loc[text["best"] != "True", "held_out"] = ""
     return text.assign(other_layer=text["other_layer"].where(rows["other"] != "", ""))
-
-
-def _held_out(rows: pd.DataFrame, board: Board) -> list[float]:
-    """The held-out score of the backbone of each row in the column of the row; NaN without one."""
-    scores = {
-        (column.task, column.dataset, column.protocol, column.data, column.metric, name): choice.score
-        for column in board.columns
-        for name, choice in column.held_out.items()
-    }
-    keys = zip(*(rows[name] for name in (*COLUMN, "backbone")), strict=True)
-    return [scores.get(key, math.nan) for key in keys]
 
 
 def inside_frame(board: Board) -> pd.DataFrame:

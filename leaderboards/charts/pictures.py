@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,16 +74,16 @@ def _plot(plot: Plot, backbones: Sequence[str]) -> Spec:
     frame, there = plot.frame, plot.frame.dropna(subset=["x", "y"])
     series = _series(plot, [str(name) for name in dict.fromkeys(there["series"])], backbones)
     if "panel" not in frame:
-        places = {"x": _across(there["x"], plot, MOST_BLOCKS), "y": _up(_heights(there), plot.y, 6)}
+        places = {"x": _across(there["x"], plot, MOST_BLOCKS), "y": _up(there, plot.y, 6)}
         return _panel("", WIDTH - 80, PLOT_HEIGHT, _lines(frame, plot.kind, places, series))
     names = [str(name) for name in dict.fromkeys(frame["panel"])]
     columns = min(MOST_PLOTS, max(1, len(names)))
     panels = []
     for position, name in enumerate(names):
         rows = frame[frame["panel"].astype(str) == name]
-        values = _heights(there if plot.shared else rows.dropna(subset=["x", "y"]))
+        drawn = there if plot.shared else rows.dropna(subset=["x", "y"])
         places = {"x": _across(there["x"], plot, 8)}
-        places["y"] = _up(values, plot.y if position % columns == 0 else "", 4)
+        places["y"] = _up(drawn, plot.y if position % columns == 0 else "", 4)
         lines = _lines(rows, plot.kind, places, series)
         panels.append(_panel(name, (WIDTH - 30) / columns - 44, PANEL_HEIGHT, lines))
     return _beside(panels, columns)
@@ -138,14 +138,10 @@ def _across(values: "pd.Series[float]", plot: Plot, most: int) -> Spec:
     return _axis("x", plot.x, {"domain": [*_ends(values)], "nice": ticks}, more | {"tickCount": ticks})
 
 
-def _heights(frame: pd.DataFrame) -> "pd.Series[float]":
-    """All numbers of a plot's frame along the vertical axis, with the ends of intervals."""
-    return pd.concat(
-        [frame[name].astype(float) for name in HEIGHTS if name in frame], ignore_index=True
-    ).dropna()
-
-
-def _up(values: "pd.Series[float]", title: str, ticks: int) -> Spec:
+def _up(rows: pd.DataFrame, title: str, ticks: int) -> Spec:
+    """The vertical axis of all numbers of rows, with the ends of intervals."""
+    heights = [rows[name].astype(float) for name in HEIGHTS if name in rows]
+    values = pd.concat(heights, ignore_index=True).dropna()
     whole = {"tickMinStep": 1} if values.any() and (values % 1 == 0).all() else {}  # there is no block 1.5
     return _axis("y", title, {"domain": [*_ends(values)], "nice": ticks}, {"tickCount": ticks} | whole)
 
@@ -205,7 +201,10 @@ def _heat_map(heat: HeatMap) -> Spec:
     """Matrices in lines of up to four, each with its axes, and one colour bar."""
     span = heat.span or own_span([matrix.values for matrix in heat.panels])
     named = any(matrix.names[0] for matrix in heat.panels)
-    columns = _columns_of_named(heat.panels) if named else min(MOST_HEATS, max(1, len(heat.panels)))
+    columns = min(3 if named else MOST_HEATS, max(1, len(heat.panels)))
+    most = max((max(matrix.values.shape) for matrix in heat.panels), default=0)
+    if named and len(heat.panels) <= MOST_LARGE and most > MOST_BLOCKS:  # their names can be read only so
+        columns = 1
     width = min(WIDTH / columns - 60, 2 * TALLEST)
     shapes = [matrix.values.shape for matrix in heat.panels if matrix.values.size]
     ratio = max((rows / columns for rows, columns in shapes), default=1.0)
@@ -224,12 +223,6 @@ def _heat_map(heat: HeatMap) -> Spec:
         drawn = _image(map_png(matrix.values, span, MOST_CELLS), width, height)
         panels.append(_panel(matrix.title, width, height, [drawn, _frame(axes)]))
     return _beside(panels, columns)
-
-
-def _columns_of_named(panels: Sequence[Matrix]) -> int:
-    """Panels per line: one if there are few and their names can be read only so, else three."""
-    most = max(max(matrix.values.shape) for matrix in panels)
-    return 1 if len(panels) <= MOST_LARGE and most > MOST_BLOCKS else min(3, max(1, len(panels)))
 
 
 def _named_panel(matrix: Matrix, width: float, span: Span | None, bar: Spec) -> Spec:
@@ -287,6 +280,7 @@ class _Layout:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     sheet: Sheet
+    label: float  # width of the names of rows
     side: float
     in_line: int
 
@@ -300,7 +294,7 @@ class _Layout:
         label = {"labelFontSize": 10, "labelAngle": 0, "labelLimit": 1.2 * (self.side + gap)}
         down, across = (gap / (gap + side) for side in self.sheet.cell)
         axes = {"x": _names("column", self.columns, across, label | {"orient": "top"})}
-        room = {"labelLimit": LABELS, "minExtent": 1.15 * _names_width(self.rows)}  # in any font
+        room = {"labelLimit": LABELS, "minExtent": 1.15 * self.label}  # in any font
         axes["y"] = _names("row", self.rows, down, room)
         drawn = [_image(address, width, height) for address in addresses]
         # one layer each: a mark has one colour
@@ -310,11 +304,6 @@ class _Layout:
 def _names(field: str, names: Sequence[str], gap: float, axis: Spec) -> Spec:
     scale = {"domain": [*names], "paddingInner": round(gap, 4), "paddingOuter": 0}
     return {"field": field, "type": "nominal", "title": None, "scale": scale, "axis": axis | {"grid": False}}
-
-
-def _names_width(rows: Sequence[str]) -> float:
-    """Pixels beside maps for the names of their rows."""
-    return min(max((LETTER * len(row) for row in rows), default=0.0) + 8, LABELS)
 
 
 def _layout(
@@ -329,7 +318,7 @@ def _layout(
     cells = max((-(-shape[1] // cells_to_merge(max(shape[:2]))) for shape in shapes), default=1)
     width = cells * -(-least // cells)
     sheet = Sheet(len(rows), len(columns), (max(1, round(width * tall)), width), framed)
-    label = _names_width(rows)
+    label = min(max((LETTER * len(row) for row in rows), default=0.0) + 8, LABELS)
     least_dense = DENSE if len(rows) > FEW_ROWS else DENSE_FEW
     smallest, largest = (least_dense, LARGEST / 2) if dense else (SMALLEST, LARGEST)
     for in_line in range(min(MOST_GROUPS, max(1, len(groups))), 0, -1):
@@ -337,24 +326,29 @@ def _layout(
         side = min(room / max(1, len(columns)) / (1 + sheet.gap / width), largest)
         if side >= smallest:
             break
-    return _Layout(groups, rows, columns, sheet, side, in_line)
+    return _Layout(groups, rows, columns, sheet, label, side, in_line)
 
 
 def _maps(maps: Maps) -> Spec:
+    """Maps as colours, framed by their kinds; images as they are."""
     colours = kind_colours(maps.kinds)
     layout = _layout(maps.maps, DENSE_CELL if maps.dense else CELL, framed=bool(colours), dense=maps.dense)
     ends = ("lowest", "highest") if maps.span is None else (f"{maps.span[0]:.3g}", f"{maps.span[1]:.3g}")
     unit = f"{maps.unit}, each map by itself" if maps.span is None else maps.unit
     legends = [{"color": _bar(ends, unit)}] if any(small.values.ndim == 2 for small in maps.maps) else []
-    legends += [{"stroke": _frame_legend(colours)}] if colours else []
+    if colours:
+        legend = {"symbolType": "square", "symbolStrokeWidth": 3, "symbolFillColor": "transparent"}
+        scale = {"domain": [*colours], "range": [*colours.values()]}
+        frame = {"field": "kind", "type": "nominal", "title": "frame", "scale": scale, "legend": legend}
+        legends.append({"stroke": frame})
     panels = []
     for group in layout.groups:
-        maps_of_group = {layout.spot(small): small for small in maps.maps if small.panel == group}
+        own = {layout.spot(small): small for small in maps.maps if small.panel == group}
         numbers, images = (
-            {spot: small.values for spot, small in maps_of_group.items() if small.values.ndim == axes}
+            {spot: small.values for spot, small in own.items() if small.values.ndim == axes}
             for axes in (2, 3)
         )
-        framed = {spot: colours[each.kind] for spot, each in maps_of_group.items() if each.kind in colours}
+        framed = {spot: colours[each.kind] for spot, each in own.items() if each.kind in colours}
         addresses = [layout.sheet.maps(numbers, maps.span)] if numbers else []
         addresses += [layout.sheet.images(images)] if images else []
         addresses += [layout.sheet.frames(framed)] if framed else []
@@ -362,14 +356,8 @@ def _maps(maps: Maps) -> Spec:
     return _beside(panels, layout.in_line)
 
 
-def _frame_legend(colours: Mapping[str, str]) -> Spec:
-    """The legend of frames by kind."""
-    legend = {"symbolType": "square", "symbolStrokeWidth": 3, "symbolFillColor": "transparent"}
-    scale = {"domain": [*colours], "range": [*colours.values()]}
-    return {"field": "kind", "type": "nominal", "title": "frame", "scale": scale, "legend": legend}
-
-
 def _over_images(maps: Maps) -> Spec:
+    """Maps as veils over the images of their groups, each image also alone in a first column."""
     firsts = {small.panel: small for small in reversed(maps.maps)}
     bare = [
         SmallMap(group, firsts[group].row, "image", np.zeros(pixels.shape[:2]))
@@ -377,13 +365,12 @@ def _over_images(maps: Maps) -> Spec:
         if group in firsts
     ]
     widest = max((pixels.shape[1] for pixels in maps.images.values()), default=CELL)
-    layout = _layout([*bare, *maps.maps], min(max(widest, CELL), IMAGE))
-    panels = []
+    layout, panels = _layout([*bare, *maps.maps], min(max(widest, CELL), IMAGE)), []
     for group in layout.groups:
-        maps_of_group = {layout.spot(small): small.values for small in maps.maps if small.panel == group}
-        spots = [*(layout.spot(small) for small in bare if small.panel == group), *maps_of_group]
+        veiled = {layout.spot(small): small.values for small in maps.maps if small.panel == group}
+        spots = [*(layout.spot(small) for small in bare if small.panel == group), *veiled]
         under = layout.sheet.images(dict.fromkeys(spots, maps.images[group]))
-        panels.append(layout.panel(group, [under, layout.sheet.veils(maps_of_group)], []))
-    said = f"Bright: high; dark: low; each map by itself. {maps.unit}"
-    below = {"text": said, "orient": "bottom", "fontWeight": "normal", "fontSize": 11, "limit": WIDTH}
+        panels.append(layout.panel(group, [under, layout.sheet.veils(veiled)], []))
+    words = f"Bright: high; dark: low; each map by itself. {maps.unit}"
+    below = {"text": words, "orient": "bottom", "fontWeight": "normal", "fontSize": 11, "limit": WIDTH}
     return _beside(panels, layout.in_line) | {"title": below}

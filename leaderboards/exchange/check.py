@@ -79,7 +79,10 @@ def _check_page(folder: Path, today: Numbers, tolerance: Tolerance) -> list[str]
 
 def table_differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Tolerance) -> list[str]:
     """One sentence for each backbone and task, and kind of difference, in sorted order."""
-    old, new = _by_group(committed), _by_group(fresh)
+    old, new = dict[Group, dict[str, Rows]](), dict[Group, dict[str, Rows]]()
+    for groups, table in ((old, committed), (new, fresh)):
+        for key, row in text_rows(table).items():
+            groups.setdefault(key[:4], {}).setdefault(key.data, {})[key._replace(data="")] = row
     sentences = []
     for group in sorted({*old, *new}):
         backbone, task, dataset, protocol = group
@@ -95,13 +98,6 @@ def table_differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: T
             where = f"{name}, data {data}" if several else name
             sentences += [f"{where}: {sentence}" for sentence in changes]
     return sentences
-
-
-def _by_group(table: pd.DataFrame) -> dict[Group, dict[str, Rows]]:
-    groups: dict[Group, dict[str, Rows]] = {}
-    for key, row in text_rows(table).items():
-        groups.setdefault(key[:4], {}).setdefault(key.data, {})[key._replace(data="")] = row
-    return groups
 
 
 def _differences(before: Rows, now: Rows, limit: Limit) -> list[str]:
@@ -208,7 +204,8 @@ def read_baseline(folder: Path) -> pd.DataFrame:
     """
     if (folder / "records").is_dir():
         return tidy_records(read_records([folder / "records"]))
-    paths = sorted(path for path in _tables_of(folder).glob("*.csv") if not path.name.endswith(_DESCRIBING))
+    tables = folder if any(folder.glob("*.csv")) else folder / "tables"
+    paths = sorted(path for path in tables.glob("*.csv") if not path.name.endswith(_DESCRIBING))
     expected = f"a baseline (an output folder, or CSV files of `leaderboard`) in {folder}"
     require(paths, expected, remedy="`layerboard export csv --to DIR` writes one")
     return _together([read_numbers(path, MEASURED) for path in paths])
@@ -221,7 +218,7 @@ def cut_files(folder: Path) -> tuple[list[str], str]:
     """
     if (folder / "records").is_dir():
         return [], ""  # which carry checksums
-    folder = _tables_of(folder)
+    folder = folder if any(folder.glob("*.csv")) else folder / "tables"
     path = folder / SUMS
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
     named = {line.partition("  ")[2]: f"{line}\n" for line in lines}
@@ -245,10 +242,6 @@ def cut_files(folder: Path) -> tuple[list[str], str]:
         f"Nothing says whether numbers were cut from {some(unsealed)}: {folder / SUMS} does not name them, "
         "and there is no page beside them; `layerboard export csv --to DIR` writes numbers with digests."
     )
-
-
-def _tables_of(folder: Path) -> Path:
-    return folder if any(folder.glob("*.csv")) else folder / "tables"
 
 
 def tidy_records(records: pd.DataFrame) -> pd.DataFrame:

@@ -11,19 +11,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from layerboard.leaderboards.records import record
 from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
 from layerboard.leaderboards.records.fields import date_problem
 from layerboard.leaderboards.records.files import OWN_ENDING, is_own_name
 from layerboard.leaderboards.records.key import TOLERANCE, keys_of
-from layerboard.leaderboards.records.record import (
-    UNREADABLE,
-    add_suite,
-    companion,
-    read_frame,
-    require_own_name,
-    subjects_of,
-    suites_of,
-)
 from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from layerboard.tasks.datasets.integrity import require
 from layerboard.tasks.framework.registry import DEPENDS_ON_LOAD
@@ -39,10 +31,6 @@ SAME = (  # columns in which two files of one result agree
 COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}
 
 Key = tuple[frozenset[str], str]  # backbones, and name of the file
-
-
-class DifferentResultsError(InputError):
-    """Two files are different results of one backbone, task, dataset and protocol; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +65,13 @@ class StoredResult:
             return self
         suites = self.records["suite"].str.replace(former, dataset, regex=False)
         records = self.records.assign(dataset=dataset, suite=suites)
-        (subject,) = subjects_of(records)
+        (subject,) = record.subjects_of(records)
         name = self.name.parent / subject.path.name
         return replace(self, name=name, records=records, changed=True, stored=self.stored or self.name)
 
     @property
     def suites(self) -> list[str]:
-        return suites_of(self.records)
+        return record.suites_of(self.records)
 
     @cached_property
     def pictures(self) -> list[str]:
@@ -93,7 +81,7 @@ class StoredResult:
         path = self.companion("examples")
         try:
             return thumbnails_of(path)
-        except UNREADABLE as error:
+        except record.UNREADABLE as error:
             raise DamagedError(f"cannot read examples {path}: {first_line(error)}") from error
 
 
@@ -124,27 +112,27 @@ def merged(every: Iterable[Sequence[StoredResult]]) -> list[StoredResult]:
     results: dict[Key, StoredResult] = {}
     own: dict[str, str] = {}  # names of the user's own data by their digests: the first name is kept
     for folder_results in every:
-        named = [_as_first_named(each, own) for each in folder_results]
-        try:
-            results |= {
-                each.key: _newer(results[each.key], each) if each.key in results else each for each in named
-            }
-        except DifferentResultsError as error:
-            raise InputError(f"{error}; remove one of them, or leave one out") from None
+        for each in folder_results:
+            dataset = str(each.records["dataset"].iloc[0])
+            name = own.setdefault(dataset[-OWN_ENDING:], dataset) if is_own_name(dataset) else dataset
+            result = each.on(name)
+            other = results.get(result.key)
+            results[result.key] = _newer(other, result) if other else result
     return [*results.values()]
 
 
-def _as_first_named(result: StoredResult, own: dict[str, str]) -> StoredResult:
-    """The result under the first name of its data, which is added to the names if there is none yet."""
-    dataset = str(result.records["dataset"].iloc[0])
-    return result.on(own.setdefault(dataset[-OWN_ENDING:], dataset)) if is_own_name(dataset) else result
-
-
-def require_same_result(first: StoredResult, second: StoredResult) -> None:
-    """Raise DifferentResultsError if two files of one backbone (or pair) and task are different results."""
+def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
+    """The newer of two files of one result; raises InputError if they are different results."""
     reason = "they are compared in two orders" if first.name != second.name else ""
     if reason := reason or difference(first.records, second.records):
-        raise DifferentResultsError(f"{first.path} and {second.path} are two different results: {reason}")
+        raise InputError(
+            f"{first.path} and {second.path} are two different results: {reason}; remove one of them, "
+            "or leave one out"
+        )
+    newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
+    for suite in sorted({*first.suites, *second.suites} - {*newer.suites}):
+        newer = replace(newer, records=record.add_suite(newer.records, suite), changed=True)
+    return newer
 
 
 def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
@@ -209,20 +197,20 @@ def _result(folder: Path, path: Path) -> StoredResult:
     name = path.relative_to(folder / "records")
     if any(part.startswith(".") for part in name.parts):
         raise DamagedError(f"{path} is in a hidden folder, where no run writes", "remove that folder")
-    records = read_frame(path)
+    records = record.read_frame(path)
     try:
-        require_own_name(records, name)
+        record.require_own_name(records, name)
         companions = companions_of(read_checked(path))
         if problem := date_problem(records["date"].unique()):
             raise ValueError(problem)
-    except UNREADABLE as error:
+    except record.UNREADABLE as error:
         raise DamagedError(f"cannot use records {path}: {first_line(error)}") from error
     result = StoredResult(folder, name, records, companions)
     for kind in companions:
         if kind not in COMPANIONS:
             problem = f"{result.path} names {kind!r} as a folder of what belongs to it, expected "
             raise DamagedError(f"{problem}{', '.join(COMPANIONS)}", "no run writes that: remove the file")
-        companion(folder / kind, name.with_suffix(COMPANIONS[kind]))
+        record.companion(folder / kind, name.with_suffix(COMPANIONS[kind]))
     for picture in result.pictures:
         if not is_whole(folder / FOLDER / picture):
             raise DamagedError(
@@ -231,15 +219,6 @@ def _result(folder: Path, path: Path) -> StoredResult:
                 "copy the whole folder, or run again",
             )
     return result
-
-
-def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
-    """The newer of two files of one result; raises InputError if they are different results."""
-    require_same_result(first, second)
-    newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
-    for suite in sorted({*first.suites, *second.suites} - {*newer.suites}):
-        newer = replace(newer, records=add_suite(newer.records, suite), changed=True)
-    return newer
 
 
 def write_results(results: Iterable[StoredResult], output: Path) -> None:

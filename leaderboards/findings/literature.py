@@ -42,7 +42,13 @@ def literature(published: Iterable[Published], depths: Mapping[str, int]) -> pd.
     for number in published:
         groups.setdefault(_group(number), []).append(number)
     rows = []
-    ordered = sorted(groups.values(), key=_group_order)
+
+    def place(group: Sequence[Published]) -> tuple[object, ...]:
+        first = group[0]
+        kind = (task_rank(first.task), first.dataset, metric_rank(first.task, first.metric))
+        return (*kind, -_networks(group), first.source, first.conditions)
+
+    ordered = sorted(groups.values(), key=place)
     for task, parts in groupby(ordered, key=lambda group: group[0].task):
         for count, group in enumerate(parts, start=1):
             rows += _ranked(group, f"{task} {count}", depths)
@@ -56,12 +62,6 @@ def _group(number: Published) -> tuple[object, ...]:
     chosen = number.rule in ("best", "draws")
     same = (number.task, number.dataset, number.metric, _is_error(number), chosen)
     return (*same, *how, number.frozen, number.input_size)
-
-
-def _group_order(group: Sequence[Published]) -> tuple[object, ...]:
-    first = group[0]
-    kind = (task_rank(first.task), first.dataset, metric_rank(first.task, first.metric))
-    return (*kind, -_networks(group), first.source, first.conditions)
 
 
 def _networks(group: Iterable[Published]) -> int:
@@ -200,16 +200,12 @@ def _printed_boards(
             continue
         depth = depths.get(number.backbone)
         beside = last.get((_subject(number), number.origin, number.conditions))
-        gain = math.nan if beside is None else _gain(number, beside)
+        gain = math.nan
+        if beside is not None:  # points, or percent less error
+            points = round(number.value - beside.value, max(number.decimals, beside.decimals))
+            gain = round(100 * (1 - number.value / beside.value), 1) if _is_error(number) else points
         if gain > LEAST_GAIN or (beside is None and depth is not None and number.layer < depth):
             yield (*_subject(number), number.layer, depth, gain, number.origin)
-
-
-def _gain(best: Published, last: Published) -> float:
-    """By how many points a score is higher, or by how many percent an error is lower."""
-    if _is_error(best):
-        return round(100 * (1 - best.value / last.value), 1)
-    return round(best.value - last.value, max(best.decimals, last.decimals))
 
 
 def _measured_boards(records: pd.DataFrame | None) -> Iterator[tuple[object, ...]]:

@@ -211,22 +211,21 @@ def match_table(result: Match) -> pd.DataFrame:
 
 
 def conclusion(result: Match) -> str:
-    """What the comparisons show, in one sentence, and how the layers were chosen, in another."""
-    count = len(result.rows)
-    corrected = f", corrected for {count} comparisons," if count > 1 else ""
+    """What the comparisons show, in one sentence, and how the layers were chosen, in another.
+
+    Of many layers it says at how many depths.
+    """
+    total = Counter(versus.column.heading for versus in result.rows)
+    parts = []
     states = {name: f"{name} scores higher" for name in result.names} | {"": "no difference shows"}
-    parts = [f"{words} on {where}" for name, words in states.items() if (where := _where(result, name))]
+    for name, words in states.items():
+        count = Counter(versus.column.heading for versus in result.rows if versus.higher == name)
+        shares = {heading: f" at {many} of {total[heading]} depths" for heading, many in count.items()}
+        where = ", ".join(heading + (shares[heading] if result.which == "same" else "") for heading in count)
+        parts += [f"{words} on {where}"] if where else []
+    corrected = f", corrected for {len(result.rows)} comparisons," if len(result.rows) > 1 else ""
     finding = f"At {100 * LEVEL:g} %{corrected} {'; '.join(parts)}."
     return f"{finding} {CHOSEN}" if result.which == "best" else finding
-
-
-def _where(result: Match, higher: str) -> str:
-    """The columns where a backbone is higher, or none; for many layers, at how many of them."""
-    counts = Counter(versus.column.heading for versus in result.rows if versus.higher == higher)
-    if result.which == "best":
-        return ", ".join(counts)
-    total = Counter(versus.column.heading for versus in result.rows)
-    return ", ".join(f"{heading} at {count} of {total[heading]} depths" for heading, count in counts.items())
 
 
 def _number(value: float, form: str) -> str:

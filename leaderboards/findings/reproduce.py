@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 import pandas as pd
@@ -85,10 +86,10 @@ def _like_published(records: pd.DataFrame) -> pd.DataFrame:
     """Records that a published number can be of, under the names of entries."""
     if records.empty:
         return records
-    asked = (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
-    asked &= ~records["backbone"].map(lambda name: Variant.of(name).fast_resize)
+    usable = (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
+    usable &= ~records["backbone"].map(lambda name: Variant.of(name).fast_resize)
     # published numbers state their input size themselves
-    return records[asked].assign(backbone=records.loc[asked, "backbone"].map(entry_name))
+    return records[usable].assign(backbone=records.loc[usable, "backbone"].map(entry_name))
 
 
 @lru_cache(maxsize=1)
@@ -121,8 +122,7 @@ def _others(number: Published) -> list[Published]:
     return [replace(number, protocol=name) for name in names]
 
 
-def _run_of(number: Published) -> _Run:
-    return tuple(getattr(number, name) for name in _RUN)
+_run_of = attrgetter(*_RUN)  # of a published number
 
 
 def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run, pd.DataFrame]:

@@ -110,8 +110,12 @@ def layers_table(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
 
 def ranges_table(rows: pd.DataFrame, labels: Labels, metrics: tuple[str, ...]) -> pd.DataFrame:
     """The lowest and highest layer of each backbone and metric: ``0.112 (3) to 0.530 (12)``, as text."""
-    parts = rows.groupby(["backbone", "metric"])
-    cells = {(str(name), str(metric)): _range(part) for (name, metric), part in parts}
+    cells = {}
+    for (name, metric), part in rows.sort_values("layer", kind="stable").groupby(["backbone", "metric"]):
+        values, layers = part["value"].tolist(), part["layer"].tolist()
+        ends = (values.index(min(values)), values.index(max(values)))  # of equal ones the lower layer
+        texts = [f"{number_text(values[at])} ({layers[at]})" for at in ends]
+        cells[str(name), str(metric)] = " to ".join(dict.fromkeys(texts))
     return cell_table(labels, metrics, cells)
 
 
@@ -152,11 +156,3 @@ def _texts(rows: pd.DataFrame) -> list[str]:
     counts = rows["metric"].str.endswith(("-block", "-head", "phase-transition"))  # places, not amounts
     every = zip(rows[INTERVAL].astype(float).to_numpy().tolist(), counts, strict=True)
     return [fixed(value, 0) if count else number_text(value, *ends) for (value, *ends), count in every]
-
-
-def _range(rows: pd.DataFrame) -> str:
-    """The lowest and the highest number with their layers; of equal ones the lower layer."""
-    rows = rows.sort_values("layer", kind="stable")
-    low, high = (rows.iloc[int(row)] for row in (rows["value"].argmin(), rows["value"].argmax()))
-    ends = [f"{number_text(float(end['value']))} ({end['layer']})" for end in (low, high)]
-    return " to ".join(dict.fromkeys(ends))

@@ -63,10 +63,9 @@ def require_checked(content: bytes) -> pq.FileMetaData:
     end = start + _DIGITS
     if _digest(content[:start] + _BLANK + content[end:]).encode() != content[start:end]:
         raise ValueError("its bytes are not those that were written")
-    footer = _footer(content)
-    if (known := _results_version(footer)) != RESULTS_VERSION:
+    if (known := results_version(content)) != RESULTS_VERSION:
         raise ValueError(f"its numbers have results version {known}, those of today {RESULTS_VERSION}")
-    return footer
+    return _footer(content)
 
 
 def has_checksum(content: bytes) -> bool:
@@ -81,11 +80,7 @@ def companions_of(content: bytes) -> dict[str, str]:
 
 def results_version(content: bytes) -> int:
     """The results version of some records; raises ValueError if they are damaged."""
-    return _results_version(_footer(content))
-
-
-def _results_version(footer: pq.FileMetaData) -> int:
-    return int((footer.metadata or {}).get(RESULTS, b"1"))
+    return int((_footer(content).metadata or {}).get(RESULTS, b"1"))
 
 
 def _footer(content: bytes) -> pq.FileMetaData:

@@ -15,15 +15,8 @@ from numpy.typing import NDArray
 from pyarrow import ArrowException
 from pyarrow import parquet as pq
 
+from layerboard.leaderboards.records import checksum
 from layerboard.leaderboards.records.arrays import read_arrays
-from layerboard.leaderboards.records.checksum import (
-    LARGEST,
-    companions_of,
-    file_digest,
-    has_checksum,
-    read_checked,
-    require_checked,
-)
 from layerboard.leaderboards.records.fields import read_table, to_plain
 from layerboard.leaderboards.records.files import OWN_ENDING, scored_path, task_key
 from layerboard.leaderboards.records.key import keys_of
@@ -171,12 +164,12 @@ def _joined(tables: Iterable[pa.Table]) -> pd.DataFrame:
 def _table_of(path: Path) -> pa.Table:
     """The fields of a file of records, before those of earlier versions get their defaults."""
     try:
-        content = read_regular(path, LARGEST)
-        facts = require_checked(content) if has_checksum(content) else None
+        content = read_regular(path, checksum.LARGEST)
+        facts = checksum.require_checked(content) if checksum.has_checksum(content) else None
         schema = pq.read_schema(pa.BufferReader(content)) if facts is None else facts.schema
         needed = {*COLUMNS} - ({*_DEFAULTS} if facts else set())
         if not (lacking := needed - {*schema.names}):
-            return read_table(content, facts or require_checked(content), _KINDS)
+            return read_table(content, facts or checksum.require_checked(content), _KINDS)
     except UNREADABLE as error:
         raise DamagedError(f"cannot read records {path}: {first_line(error)}") from error
     names = ", ".join(name for name in COLUMNS if name in lacking)
@@ -225,10 +218,10 @@ def _state(folder: Path, name: Path, *stamps: tuple[int, int]) -> str:
     """`companion_state`, cached by size and time of the files: pages ask for the same ones repeatedly."""
     del stamps
     try:
-        content = read_checked(_records_of(folder, name))
-        if (digest := companions_of(content).get(folder.name)) is None:
+        content = checksum.read_checked(_records_of(folder, name))
+        if (digest := checksum.companions_of(content).get(folder.name)) is None:
             return ABSENT
-        if file_digest(folder / name) != digest:
+        if checksum.file_digest(folder / name) != digest:
             return UNLIKE
         (*columns, _) = Subject._fields
         first = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=[*columns, "tap"]))

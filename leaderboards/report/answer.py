@@ -2,17 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from math import isnan
 from textwrap import wrap
 from typing import Any
 
 from markupsafe import Markup
 
 from layerboard.leaderboards.answer.answer import Answer
-from layerboard.leaderboards.answer.choice import Choice, choose, explain, price, telling
+from layerboard.leaderboards.answer.choice import Choice, choose, compromise_text, verdict
 from layerboard.leaderboards.answer.phrases import cannot_rank, details, lead, loss, scored_text
-from layerboard.leaderboards.blocks.blocks import Strong, Text
-from layerboard.leaderboards.blocks.display import MAX_LOSS, fixed, plain_name, pooling_name, task_display
+from layerboard.leaderboards.blocks.blocks import Text
+from layerboard.leaderboards.blocks.display import MAX_LOSS, fixed, plain_name, task_display
 from layerboard.leaderboards.board.frames import PIXELS, RANDOM
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
@@ -37,11 +36,13 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
         cards.append(card)
         caveats += [f"{title}: {cannot_rank(answer)}."] if answer.baselines else []
     if len(answers) > 1 and common(choice):
-        why = explain(choice, answers, MAX_LOSS, short=True)
-        caveats.insert(0, f"{why[:1].upper()}{why[1:]}. The best of each task is on its card.")
+        why = compromise_text(choice, MAX_LOSS)
+        caveats.insert(
+            0, f"{why[:1].upper()}{why[1:]}. " * bool(why) + "The best of each task is on its card."
+        )
     return filled(
         "answer",
-        verdict=_verdict(answers, choice, report),
+        verdict=verdict(choice, answers, titles),
         caveats=[*(Text((text,)) for text in (*report.board.warnings, *caveats)), *report.disturbed],
         view=view_named("advice"),
         cards=cards,
@@ -82,37 +83,6 @@ def chart_words(answers: Sequence[Answer]) -> dict[str, Any]:
     if len(advice) == 1:
         axes = {"panel_height": 240, "panel_across": "layer", "panel_score": f"{answers[0].column.metric}, %"}
     return axes | {"advice": advice, "advised_tasks": [*advice]}
-
-
-def _verdict(answers: Sequence[Answer], choice: Choice, report: Report) -> Text:
-    """Which backbone and layer to take, what that costs, and what it may lose, in one or two sentences."""
-    if not common(choice):
-        return Text(("No backbone has a score in every task: the best of each is on its card.",))
-    deepest, (first, *more) = choice.deepest, choice.places
-    layer = "" if more else f", layer {first[0]} of {deepest.depth}, {pooling_name(first[1])}"
-    start = f"One backbone for all {len(answers)} tasks: " if len(answers) > 1 else "Take "
-    end = ", with its own layer for each" if more else ""
-    end += f" for {card_titles(answers)[answers[0].column.heading]}" if len(answers) == 1 else ""
-    named, costs = f"{report.board.labels[deepest.backbone]}{layer}", price(choice)
-    end += f"; {costs}. " if costs else ". "
-    return Text((start, Strong(named), end + _risk(answers, choice)))
-
-
-def _risk(answers: Sequence[Answer], choice: Choice) -> str:
-    """A sentence on the largest loss that a choice may have in the tasks that can rank."""
-    ranking = telling(answers)
-    losses = {answer.column.heading: choice.candidates[answer.column].loss for answer in ranking}
-    known = {heading: lost for heading, lost in losses.items() if not isnan(lost)}
-    if not known:
-        return "How much it may lose is not known."
-    worst = max(known, key=known.__getitem__)
-    if len(answers) == 1:
-        text = loss(answers[0], choice.deepest)
-        return f"It {text} (95 %)." if known[worst] else f"It is {text}."
-    those = "Of the tasks that can rank, it" if len(ranking) < len(answers) else "It"
-    those = "Of the tasks where that is known, it" if len(known) < len(losses) else those
-    most = f"up to {fixed(known[worst], 1)} points (95 %)"
-    return f"{those} may lose most in {card_titles(answers)[worst]}: {most}."
 
 
 def _baselines(answer: Answer, report: Report) -> list[tuple[str, float]]:

@@ -11,25 +11,16 @@ import pandas as pd
 from layerboard.leaderboards.answer.answer import Answer, answers_of
 from layerboard.leaderboards.blocks.blocks import Numbers, Page, Text
 from layerboard.leaderboards.blocks.display import NOT_WORSE, narrow, pooling_rank, score_text
+from layerboard.leaderboards.board import frames
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import disturbed_texts, find_measured_device, layer_costs
-from layerboard.leaderboards.board.differences import Bounds
-from layerboard.leaderboards.board.frames import (
-    INTERVAL,
-    RANDOM,
-    BoardBackbone,
-    best_rows,
-    candidates,
-    floor_draws,
-    in_order,
-)
-from layerboard.leaderboards.board.standings import mean_ranks
+from layerboard.leaderboards.board.differences import Bounds, mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import Facts, facts_about
 from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, reproduction
-from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, cka_maps, cka_page
+from layerboard.leaderboards.sections.layer_cka import CkaMap, cka_maps, cka_page
 from layerboard.leaderboards.sections.tables import every_layer, overall_metrics
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
@@ -82,7 +73,7 @@ class Report:
         return answers_of(self.board, self.facts)
 
     @cached_property
-    def known(self) -> list[tuple[BoardBackbone, Facts]]:
+    def known(self) -> list[tuple[frames.BoardBackbone, Facts]]:
         """All backbones but the random floor, in table order, each with its facts."""
         backbones = [backbone for backbone in self.board.backbones if not backbone.floor]
         return [(each, facts_about(each.name, self.facts)) for each in backbones]
@@ -119,7 +110,8 @@ class Report:
         rows = []
         for column in self.board.columns:
             others = [metric for metric in overall_metrics(column) if metric != column.metric]
-            floors = _floors(column)
+            draws = frames.floor_draws(column.in_pooling())
+            floors = dict(draws.loc[draws["family"] == frames.RANDOM, ["metric", "mean"]].to_numpy()[::-1])
             for metric in (column.metric, *others):
                 name = column.heading if metric == column.metric else f"{column.heading}: {metric}"
                 rows.append((name, column.heading, metric, floors.get(metric, np.nan)))
@@ -215,8 +207,8 @@ class Report:
     @cached_property
     def axes(self) -> tuple[tuple[str, str], ...]:
         """The axes of `AXES` for which there are numbers."""
-        frames = self.scores, self.measured_costs
-        return tuple(axis for axis in AXES if any(frame[axis[0]].notna().any() for frame in frames))
+        known = self.scores, self.measured_costs
+        return tuple(axis for axis in AXES if any(rows[axis[0]].notna().any() for rows in known))
 
     @cached_property
     def cka(self) -> list[CkaMap]:
@@ -232,9 +224,13 @@ class Report:
         more than `CELLS` numbers in all.
         """
         every = [each for own in (True, False) for cka in self.cka for each in cka.matrices(own=own)]
-        if sum(each.values.size for each in every) > CELLS:
-            every = [each.coarse for each in every]
-        return pd.DataFrame(map(_matrix, every), columns=[*MATRICES])
+        coarse, rows = sum(each.values.size for each in every) > CELLS, list[tuple[object, ...]]()
+        for matrix in (each.coarse if coarse else each for each in every):
+            names = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
+            numbers = matrix.values.shape[1], matrix.values.round(3).ravel().tolist()
+            nearest = (each.nearest.tolist() for each in (matrix, matrix.turned))
+            rows.append((matrix.table, matrix.first, matrix.second, *numbers, *names, *nearest))
+        return pd.DataFrame(rows, columns=[*MATRICES])
 
     @cached_property
     def cka_page(self) -> Page | None:
@@ -257,13 +253,6 @@ def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> 
     return Report(board, facts, board.labels.get(highlight, ""))
 
 
-def _matrix(matrix: LayerCka) -> tuple[object, ...]:
-    names = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
-    numbers = matrix.values.round(3).ravel().tolist()
-    ends = matrix.first, matrix.second, matrix.values.shape[1], numbers
-    return (matrix.table, *ends, *names, *(each.nearest.tolist() for each in (matrix, matrix.turned)))
-
-
 def shown_poolings(column: Column) -> list[str]:
     """The poolings that can be shown of a column: "" for each backbone's own, and each of several."""
     several = {*column.other_poolings, *column.poolings.values()} if column.other_poolings else set()
@@ -275,15 +264,19 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: 
     rows = every_layer(column, None, metric)
     if vectors:
         rows = pd.concat([rows[rows["pooling"] == vectors], every_layer(column, vectors, metric)])
-    rows = candidates(rows)
-    is_best = rows.index.isin(best_rows(rows).index)
-    best = in_order(rows[is_best], column.backbones).sort_values("value", ascending=False, kind="stable")
+    rows = frames.candidates(rows)
+    is_best = rows.index.isin(frames.best_rows(rows).index)
+    best = frames.in_order(rows[is_best], column.backbones).sort_values(
+        "value", ascending=False, kind="stable"
+    )
     marks = dict.fromkeys(best["backbone"], UNTESTED)
     marks |= dict.fromkeys(bounds.worse, WORSE) | dict.fromkeys(bounds.maybe, MAYBE)
     marks |= dict.fromkeys(best["backbone"][best["value"] == best["value"].max()], FIRST)
     choices = [column.held_out.get(name) for name in rows["backbone"].where(is_best, "")]
     ranks = {name: rank for rank, name in enumerate(best["backbone"])}
-    texts = [score_text(*each) for each in rows[INTERVAL].astype(float).itertuples(index=False, name=None)]
+    texts = [
+        score_text(*each) for each in rows[frames.INTERVAL].astype(float).itertuples(index=False, name=None)
+    ]
     is_narrow = np.array([*map(narrow, rows["ci_low"], rows["ci_high"])], np.bool_)
     rows = rows.assign(
         column=column.heading,
@@ -304,9 +297,3 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: 
         group = np.where(is_best, UNTESTED, "") if metric == column.metric else ""
         rows = rows.assign(place=np.where(is_best, "best", ""), group=group, **unknown)
     return rows.sort_values(["rank", "layer"], kind="stable")
-
-
-def _floors(column: Column) -> "pd.Series[float]":
-    """The random floor's mean by each metric of a column."""
-    draws = floor_draws(column.in_pooling())
-    return draws[draws["family"] == RANDOM].drop_duplicates("metric").set_index("metric")["mean"]

@@ -14,17 +14,8 @@ from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.chart import Chart
 from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, looks
-from layerboard.leaderboards.report import charts
-from layerboard.leaderboards.report.choices import (
-    ACROSS,
-    Words,
-    cost_words,
-    measure_words,
-    series_words,
-    task_words,
-)
+from layerboard.leaderboards.report import charts, views
 from layerboard.leaderboards.report.content import Report
-from layerboard.leaderboards.report.views import view_named
 from layerboard.leaderboards.sections.layer_cka import map_pictures
 from layerboard.zoo.atomic import write_whole
 
@@ -95,14 +86,14 @@ def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
 
 
 def _task_figures(report: Report) -> Iterator[tuple[str, Spec]]:
-    tasks, costs = Counter(column.task for column in report.board.columns), cost_words(report)
-    chosen, measures = task_words(report), measure_words(report)
+    tasks, costs = Counter(column.task for column in report.board.columns), views.cost_words(report)
+    chosen, measures = views.task_words(report), views.measure_words(report)
     for column in report.board.columns:
         heading, task = column.heading, column.task
         name = task if tasks[task] == 1 else f"{task}-{plain_name(column.dataset_name)}-{column.protocol}"
         words, order = chosen[heading], chosen[heading]["order"]
         # how a name ends, the view, the metric, and further words
-        figures: list[tuple[str, str, str, Words]] = [
+        figures: list[tuple[str, str, str, views.Words]] = [
             ("best", "ranking", heading, _series(order, report)),
             ("layers", "curves", heading, {}),
             *((f"layers-{measures[each]['metric']}", "curves", each, {}) for each in words["measure"][1:]),
@@ -119,7 +110,11 @@ def _task_figures(report: Report) -> Iterator[tuple[str, Spec]]:
 def _row_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     """The curves of all tasks in a row of panels with one legend, for the backbones with the best ranks."""
     names = sorted(report.ranks, key=report.ranks.__getitem__) or [*report.backbones["backbone"]]
-    series, measures, panels = _series(_lines(names, report), report), measure_words(report), list[Spec]()
+    series, measures, panels = (
+        _series(_lines(names, report), report),
+        views.measure_words(report),
+        list[Spec](),
+    )
     for heading in dict.fromkeys(report.best["column"]):
         legend = None if panels else {"orient": "bottom", "columns": SERIES, "symbolOpacity": 1}
         words = series | measures[heading] | {"axis": "", "legend": legend}
@@ -171,23 +166,23 @@ def _lines(order: Sequence[str], report: Report) -> list[str]:
     return [*first, *(name for name in order if name not in first)][:SERIES]
 
 
-def _series(names: Sequence[str], report: Report) -> Words:
+def _series(names: Sequence[str], report: Report) -> views.Words:
     """The looks of backbones, which of them is highlighted, and the axis of their depth.
 
     The axis has layers if all have the same number of them.
     """
     mark = report.highlight if report.highlight in names else ""
     depths = set(report.backbones.loc[report.backbones["backbone"].isin(names), "depth"])
-    across = ACROSS["layer" if len(depths) <= 1 else "relative"]
-    return across | series_words(looks(names, report.labels)) | {"picked": [*names], "mark": mark}
+    across = views.ACROSS["layer" if len(depths) <= 1 else "relative"]
+    return across | views.series_words(looks(names, report.labels)) | {"picked": [*names], "mark": mark}
 
 
-def _drawn(report: Report, name: str, words: Words, width: int = WIDTH, **choices: str) -> Spec:
+def _drawn(report: Report, name: str, words: views.Words, width: int = WIDTH, **choices: str) -> Spec:
     """The chart of a view with its rows for some choices, of a fixed size, on white."""
-    view, count = view_named(name), len(words.get("order", ()))
+    view, count = views.view_named(name), len(words.get("order", ()))
     rows = view.rows(report.scores, **choices)
     rows = rows[rows["backbone"].isin(words["picked"])] if view.backbones == "picked" else rows
-    given: Words = {"rows": rows.astype(object).where(rows.notna(), None).to_dict("records")}
+    given: views.Words = {"rows": rows.astype(object).where(rows.notna(), None).to_dict("records")}
     given |= {"height": view.row(count) * max(2, count)}
     spec: Spec = charts.fill_placeholders(view.spec, LOOK | given | words)
     style = spec["config"] | {"background": "#ffffff", "padding": 8}

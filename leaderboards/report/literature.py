@@ -8,15 +8,7 @@ from markupsafe import Markup
 
 from layerboard.leaderboards.blocks.csv import csv_text
 from layerboard.leaderboards.blocks.display import fixed, pooling_name, task_display
-from layerboard.leaderboards.findings.literature import (
-    LEAST_GAIN,
-    last_layer_only,
-    literature,
-    printed_layer,
-    printed_rank,
-    printed_value,
-    source_text,
-)
+from layerboard.leaderboards.findings import literature
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.report.packing import packed
 from layerboard.leaderboards.report.table import sorted_cell, sorted_heads
@@ -42,7 +34,7 @@ def literature_files(
     ``depths`` are the numbers of blocks of the registry's backbones, ``records`` those of blocks that may
     show an earlier layer to be better than a published last one.
     """
-    frame = literature(published, depths)
+    frame = literature.literature(published, depths)
     text = csv_text(frame)
     page = offline_page(
         *(NAME, "table", ["report"]),
@@ -52,8 +44,8 @@ def literature_files(
         heads=sorted_heads(HEADS, {}),
         rows=[*map(_row, frame.to_dict("records"))],
         groups=[*_groups(frame)],
-        last=[*map(_last, last_layer_only(published, depths, records).to_dict("records"))],
-        least=LEAST_GAIN,
+        last=[*map(_last, literature.last_layer_only(published, depths, records).to_dict("records"))],
+        least=literature.LEAST_GAIN,
     )
     return {f"{NAME}.html": page, f"{NAME}.csv": text}
 
@@ -64,12 +56,16 @@ def _row(row: _Row) -> dict[str, Any]:
     cells = [
         sorted_cell(row["backbone"], "" if row["registered"] else "not in the registry"),
         sorted_cell(row["task"], f"{row['dataset']} {row['metric']}"),
-        sorted_cell(printed_value(row), unit, left=False, key=row["value"]),
-        sorted_cell(printed_layer(row), key="" if pd.isna(row["layer"]) else f"{row['layer']:04d}"),
+        sorted_cell(literature.printed_value(row), unit, left=False, key=row["value"]),
+        sorted_cell(
+            literature.printed_layer(row), key="" if pd.isna(row["layer"]) else f"{row['layer']:04d}"
+        ),
         sorted_cell(row["pooling"] and pooling_name(row["pooling"])),
-        sorted_cell(printed_rank(row), left=False, key="" if pd.isna(row["rank"]) else row["rank"]),
+        sorted_cell(
+            literature.printed_rank(row), left=False, key="" if pd.isna(row["rank"]) else row["rank"]
+        ),
         sorted_cell(_linked(row["group"]), key=row["group"]),
-        sorted_cell(row["source"], source_text(row).removeprefix(f"{row['source']}, ")),
+        sorted_cell(row["source"], literature.source_text(row).removeprefix(f"{row['source']}, ")),
     ]
     words = (task_display(row["task"]).title, row["publication"])
     return {"cells": cells, "attributes": {"data-find": " ".join(words)}}

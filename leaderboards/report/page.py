@@ -12,13 +12,23 @@ from layerboard.leaderboards.charts.engine import vega_script
 from layerboard.leaderboards.charts.style import SWATCHES
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.report.answer import answer_html, chart_words
-from layerboard.leaderboards.report.choices import ReportChoice, choices_of, matrix_words, series_words
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.packing import packed, packed_json
 from layerboard.leaderboards.report.table import best_table
 from layerboard.leaderboards.report.templates.environment import PageSection, filled, offline_page
-from layerboard.leaderboards.report.views import BEST, FEW, GROUPS, VIEWS, ReportView, view_named
+from layerboard.leaderboards.report.views import (
+    BEST,
+    FEW,
+    GROUPS,
+    VIEWS,
+    ReportChoice,
+    ReportView,
+    choices_of,
+    matrix_words,
+    series_words,
+    view_named,
+)
 from layerboard.leaderboards.sections.cost import cost_page
 from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks, run_sentence

@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.frames import RANDOM
-from layerboard.leaderboards.report.choices import ReportChoice
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
+from layerboard.leaderboards.report.views import ReportChoice
 from layerboard.leaderboards.sections.means import table_with_means
 
 FACTS = {  # columns after the scores

@@ -1,22 +1,23 @@
-"""The views of the report: which chart draws which rows, by which choices of readers, and how to read it."""
+"""The views of the report and the choices of its readers: which chart draws which rows, in which words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from itertools import chain
+from math import isnan
+from typing import Any, Literal
 
 import pandas as pd
 
 from layerboard.leaderboards.blocks.display import NOT_WORSE
 from layerboard.leaderboards.charts.style import Spec
-from layerboard.leaderboards.report import charts
-from layerboard.leaderboards.report.content import CELLS, FIRST, MAYBE, OTHERS, UNTESTED, WORSE
+from layerboard.leaderboards.report import charts, content
 
 FEW = 40  # charts with more rows have lower ones
 # columns of rows that a chart draws: the choice that a column equals, or the values that it may have
 Where = Mapping[str, str | tuple[str, ...]]
 OF_TASK: Where = {"measure": "task", "vectors": "vectors"}  # a column's own metric has the name of the column
 BY_METRIC: Where = {"measure": "measure", "vectors": "vectors"}
-GROUPS = (FIRST, MAYBE, WORSE, UNTESTED)  # of rows of best layers
+GROUPS = (content.FIRST, content.MAYBE, content.WORSE, content.UNTESTED)  # of rows of best layers
 MEASURED: Where = {"place": ("best", "maybe", "")}
 
 # columns of numbers that are offered as CSV
@@ -114,7 +115,7 @@ VIEWS = (
         charts.ranking(),
         BEST,
         what="{listed}",
-        where={**OF_TASK, "group": (*GROUPS, OTHERS)},
+        where={**OF_TASK, "group": (*GROUPS, content.OTHERS)},
         backbones="listed",
         steps=(24, 14),
         height=80,
@@ -159,7 +160,7 @@ VIEWS = (
         "Linear CKA: 1 means equal up to rotation and scale, 0 unrelated. It measures how similar "
         "features are, not how good. Layers are in the order of the forward pass, the first at the bottom "
         "and at the left; the line runs through the column that is most similar to each row. Of more than "
-        f"{CELLS:,} numbers in all, one layer per block is drawn.",
+        f"{content.CELLS:,} numbers in all, one layer per block is drawn.",
         charts.alike(),
         ("first", "second", "row", "column", "value"),
         "matrices",
@@ -174,3 +175,108 @@ VIEWS = (
 def view_named(name: str) -> ReportView:
     """The view of that name."""
     return next(view for view in VIEWS if view.name == name)
+
+
+Words = dict[str, Any]  # what fills the placeholders of charts, by their names
+
+WIDE = 20  # an axis of costs is logarithmic if the largest is more than so many times the smallest
+ACROSS: Mapping[str, Words] = {
+    "layer": {"across": "layer", "depth": "layer (block)", "tick": 1},
+    "relative": {"across": "relative", "depth": "share of the depth", "tick": 0.1},
+}
+ACROSS_TEXTS = {"layer": "layer", "relative": "share of the depth"}
+MAP_SIDE, SMALLEST_CELL, LARGEST_CELL = 900, 4, 24  # pixels of the side of a matrix, and of its cells
+CHANNELS = {"colours": "color", "shapes": "shape", "dashes": "strokeDash"}  # of charts, by their words
+
+
+@dataclass(frozen=True, slots=True)
+class ReportChoice:
+    """A choice of readers: the words of the charts that each of its values sets, the usual value first."""
+
+    name: str
+    label: str
+    words: Mapping[str, Words]
+    texts: Mapping[str, str] = field(default_factory=dict)  # of values that are not shown as they are
+
+
+def choices_of(report: content.Report) -> dict[str, ReportChoice]:
+    """The choices that a report has, by name."""
+
+    def free(values: Iterable[str]) -> dict[str, Words]:
+        return dict.fromkeys(values, Words())
+
+    compared = report.matrices
+    ends = [*zip(compared["first"], compared["second"], strict=True)]
+    labels = [label for label in report.labels if label in chain(*ends)]
+    # the usual pair is the first backbone and another one, if it was compared with any
+    others = [label for pair in ends if labels[0] in pair for label in pair if label != labels[0]]
+    metrics = report.measures[["measure", "metric"]].itertuples(index=False, name=None)
+    across = dict(sorted(ACROSS.items(), reverse=len(set(report.backbones["depth"])) > 1))
+    vectors = free(each for column in report.board.columns for each in content.shown_poolings(column))
+    choices = (
+        ReportChoice("task", "task", task_words(report)),
+        ReportChoice("measure", "metric", measure_words(report), dict(metrics)),
+        ReportChoice("vectors", "vectors", vectors, {"": "each backbone's best"}),
+        ReportChoice("cost", "cost", cost_words(report), dict(report.axes)),
+        ReportChoice("across", "horizontal axis", across, ACROSS_TEXTS),
+        ReportChoice("backbone", "backbone", free(report.backbones["backbone"])),
+        ReportChoice("tokens", "tokens", free(compared["table"])),
+        ReportChoice("first", "backbone", free(labels)),
+        ReportChoice("second", "against", free([*others, *labels])),
+    )
+    return {choice.name: choice for choice in choices}
+
+
+def series_words(looks: Mapping[str, Spec]) -> Words:
+    """The words by which backbones keep their looks, by label."""
+    words: Words = {name: [look[channel] for look in looks.values()] for name, channel in CHANNELS.items()}
+    return words | {"backbones": [*looks]}
+
+
+def task_words(report: content.Report) -> dict[str, Words]:
+    """The words of each column, with its backbones from the best on: ``order``, ``grouped`` by families.
+
+    Its ``measure`` and ``vectors`` are the values that these choices have for it.
+    """
+    words = {}
+    best, measures = (frame.groupby("column") for frame in (report.best, report.measures))
+    for column in report.board.columns:
+        rows = best.get_group(column.heading) if column.heading in best.groups else report.best[:0]
+        families, _ = pd.factorize(rows["family"])
+        words[column.heading] = {
+            "order": rows["backbone"].tolist(),
+            "grouped": rows["backbone"].iloc[families.argsort(kind="stable")].tolist(),
+            "measure": measures.get_group(column.heading)["measure"].tolist(),
+            "vectors": content.shown_poolings(column),
+        }
+    return words
+
+
+def measure_words(report: content.Report) -> dict[str, Words]:
+    """The words of each metric of each column, by its name among all."""
+    return {
+        str(row["measure"]): {
+            "metric": row["metric"],
+            "axis": f"{row['metric']}, %",
+            "floor": [] if isnan(row["floor"]) else [{"floor": row["floor"]}],
+        }
+        for row in report.measures.to_dict("records")
+    }
+
+
+def matrix_words(report: content.Report) -> Words:
+    """The words of all matrices: the side of a cell in pixels, and how the names of layers are written."""
+    most = max(map(len, report.matrices["first_layers"]), default=1)
+    cell = min(LARGEST_CELL, max(MAP_SIDE // most, SMALLEST_CELL))  # whole pixels leave no seams
+    return {"cell": cell, "angle": 0 if cell == LARGEST_CELL else -90, "font_size": max(8, min(12, cell - 1))}
+
+
+def cost_words(report: content.Report) -> dict[str, Words]:
+    """The words of each axis of costs; none without scores."""
+    words = dict[str, Words]()
+    for name, title in report.axes if len(report.best) else ():
+        costs = report.scores[name].dropna()
+        wide = bool((costs > 0).all() and costs.max() > WIDE * costs.min())
+        scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
+        words[name] = {"cost_title": title, "cost_scale": scale, "log": wide}
+    return words

@@ -12,7 +12,7 @@ from layerboard.leaderboards.board.differences import (
     Estimate,
     differences_of,
     held_out_difference,
-    items_of_sides,
+    items_of,
     sides_of,
 )
 from layerboard.leaderboards.board.frames import is_floor
@@ -65,7 +65,7 @@ def _gains(board: Board, column: Column, name: str) -> Iterator[Gain]:
     if not base or not others:
         return
     best, every = _best(base), {side for part in others.values() for side in part}
-    measured = items_of_sides(column, [*{*base} | every], board.items)
+    measured = items_of(column, [*{*base} | every], board.items)
     for what, sides in others.items():
         side = _best(sides)
         (gain,) = differences_of(column, [side], best, board.items)

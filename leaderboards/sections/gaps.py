@@ -8,6 +8,7 @@ from typing import NamedTuple
 from layerboard.leaderboards.blocks.display import pooling_name, ranges_text, task_rank
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.frames import SIDES
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import UNLIKE
 from layerboard.zoo.spec import READ_TAPS
@@ -28,9 +29,7 @@ class Gap(NamedTuple):
     reason: str
 
 
-Layers = set[
-    tuple[int, str]
-]  # numbers and taps of the layers of a gap; none where all of a backbone is missing
+Layers = set[tuple[int, str]]  # numbers and taps; none where all of a backbone is missing
 Gaps = Iterator[tuple[Gap, Layers]]
 
 
@@ -39,10 +38,11 @@ def empty_cells(board: Board) -> list[str]:
     gaps: dict[Gap, Layers] = {}
     for gap, layers in chain(_of_analyses(board) if board.part else _of_scores(board), _unlike(board)):
         gaps.setdefault(gap, set()).update(layers)
-    ordered = sorted(
-        gaps, key=lambda gap: (task_rank(gap.task), gap[2:4], board.ranks[gap.backbone], gap[4:])
-    )
-    return [_sentence(gap, gaps[gap], board.labels[gap.backbone]) for gap in ordered]
+
+    def place(gap: Gap) -> tuple[object, ...]:
+        return task_rank(gap.task), gap[2:4], board.ranks[gap.backbone], gap[4:]
+
+    return [_sentence(gap, gaps[gap], board.labels[gap.backbone]) for gap in sorted(gaps, key=place)]
 
 
 def _of_scores(board: Board) -> Gaps:
@@ -68,21 +68,17 @@ def _of_comparisons(board: Board) -> Gaps:
 
     A pooling is named if others lack less.
     """
-    sides = [["backbone", "layer", "tap"], ["other", "other_layer", "other_tap"]]
     by_pooling: dict[Gap, dict[str, Layers]] = defaultdict(lambda: defaultdict(set))
     poolings: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     keys = ["task", "dataset", "protocol", "data", "pooling"]
     for (*source, _, pooling), rows in board.pairs.groupby(keys):
         there, (task, dataset, protocol) = rows["value"].notna(), map(str, source)
         poolings[task, dataset, protocol].add(str(pooling))
-        defined = {
-            side for names in sides for side in rows.loc[there, names].itertuples(index=False, name=None)
-        }
-        fields = rows.loc[~there, [*sides[0], *sides[1], "reason"]]
-        for *both, reason in fields.itertuples(index=False, name=None):
-            first, second = (*both[:3],), (*both[3:],)
-            undefined = {side for side in (first, second) if side not in defined}
-            for name, layer, tap in undefined or {first}:
+        sides = [[*map(tuple, rows[names].to_numpy())] for names in SIDES]
+        defined = {side for side, known in zip(chain(*sides), [*there] * 2, strict=True) if known}
+        for first, second, known, reason in zip(*sides, there, rows["reason"], strict=True):
+            undefined = {first, second} - defined
+            for name, layer, tap in () if known else undefined or {first}:
                 other = "" if undefined else second[0]
                 gap = Gap(name, task, dataset, protocol, "", other, reason or NO_REASON)
                 by_pooling[gap][str(pooling)].add((int(layer), tap))

@@ -27,7 +27,7 @@ from layerboard.leaderboards.blocks.blocks import (
 from layerboard.leaderboards.blocks.csv import numbers_text, text_digest
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.frames import BoardBackbone
+from layerboard.leaderboards.board.frames import SIDES, BoardBackbone
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.leaderboards.sections.similarity import NOTE, CkaTable, cka_tables
 from layerboard.tasks.metrics.arrays import Floats
@@ -37,7 +37,6 @@ PAIRS = 28  # maximum pairs in one figure
 SURE = 0.95
 Z95 = NormalDist().inv_cdf(0.975)
 SOURCE = ["dataset", "data", "protocol", "pooling"]
-SIDES = (["backbone", "layer", "tap"], ["other", "other_layer", "other_tap"])
 
 READ = """\
 A map has the layers of one backbone in its rows and those of the same or another one in its columns, in the

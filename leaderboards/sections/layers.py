@@ -1,23 +1,16 @@
 """The section on every layer: the tables of each column."""
 
+from collections.abc import Iterator
 from math import isnan
 
 import pandas as pd
 
+from layerboard.leaderboards.answer.phrases import TOO_FEW
+from layerboard.leaderboards.blocks import display
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, Text, said, wrapped
-from layerboard.leaderboards.blocks.display import (
-    NOT_WORSE,
-    fixed,
-    narrow,
-    place_text,
-    pooling_name,
-    pooling_rank,
-    score_text,
-)
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.differences import known_items, sides_of
-from layerboard.leaderboards.board.standings import ColumnStanding
+from layerboard.leaderboards.board.differences import best_side, items_of, sides_of
 from layerboard.leaderboards.sections import tables
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 
@@ -42,7 +35,7 @@ RESOLVES = """\
 These {units} tell layers apart from the best that are {points} points worse (80 % of the time, 95 %
 confidence, all layers at once)."""
 RESOLVES_NOTHING = "These {units} are too few to tell layers apart."
-TOO_FEW = "{units} are too few for an interval: none holds in simulations, or it is wider than ± 40 points."
+WHY_NONE = "none holds in simulations, or it is wider than ± 40 points."
 
 CHOICES = "How often each block is chosen on random halves of the data:"
 
@@ -58,10 +51,10 @@ def layer_blocks(board: Board) -> list[Block]:
     """For each column its scores of every layer, in each pooling, and its task's other metrics."""
     if not board.columns:
         return []
-    least = f"{fixed(100 * SHOWN_SHARE, 0)} %"
+    least = f"{display.fixed(100 * SHOWN_SHARE, 0)} %"
     choices = CHOICES_NOTE.format(least=least) if any(column.held_out for column in board.columns) else ""
     note = NOTE.format(
-        maybe=MAYBE.format(not_worse=NOT_WORSE) if board.has_intervals else "", choices=choices
+        maybe=MAYBE.format(not_worse=display.NOT_WORSE) if board.has_intervals else "", choices=choices
     )
     blocks: list[Block] = [Heading(2, "Every layer"), wrapped(note)]
     for column in board.columns:
@@ -71,9 +64,7 @@ def layer_blocks(board: Board) -> list[Block]:
 
 def _column_blocks(board: Board, column: Column) -> list[Block]:
     title = column.title
-    units, standing = board.bounds[column.key].units, board.standings.get(column.key)
-    blocks: list[Block] = [Heading(3, title), _resolved(standing, units)]
-    blocks += [_too_few(column, units) if board.has_intervals else Text(())]
+    blocks: list[Block] = [Heading(3, title), *_certainty(board, column)]
     blocks += _pooling_blocks(board, column, None, title)
     chosen, metrics, kinds = choice_table(column), tables.metrics_table(column), tables.kind_table(column)
     if not chosen.empty:
@@ -99,35 +90,30 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
     return blocks
 
 
-def _resolved(standing: ColumnStanding | None, units: str) -> Text:
-    """What the items of a column resolve, in a sentence; empty if that is unknown."""
-    if standing is None or isnan(standing.smallest):
-        return Text(())
-    words = RESOLVES if standing.smallest < HUNDRED else RESOLVES_NOTHING
-    return said(words, units=units, points=fixed(standing.smallest, 1))
+def _certainty(board: Board, column: Column) -> Iterator[Text]:
+    """What the items of a column resolve; and that its scores lack intervals, though others have some.
 
-
-def _too_few(column: Column, units: str) -> Text:
-    """That the scores of a column lack intervals, though others of the board have some; empty if one has.
-
-    ``units`` counts what was sampled; if that is unknown, the items of the scores are named.
+    What was sampled is counted; if that is unknown, the items of the scores are named.
     """
-    rows = column.family
+    units, rows, standing = board.bounds[column.key].units, column.family, board.standings.get(column.key)
+    if standing and not isnan(standing.smallest):
+        words = RESOLVES if standing.smallest < HUNDRED else RESOLVES_NOTHING
+        yield said(words, units=units, points=display.fixed(standing.smallest, 1))
     units = units or " or ".join(sorted({*rows["unit"]} - {""})).capitalize()
-    printed = map(narrow, rows["ci_low"], rows["ci_high"])
-    return said(TOO_FEW, units=units) if units and not any(printed) else Text(())
+    if units and board.has_intervals and not any(map(display.narrow, rows["ci_low"], rows["ci_high"])):
+        yield said(f"{TOO_FEW}: {WHY_NONE}", units=units)
 
 
 def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: str) -> list[Block]:
     rows, floor = tables.every_layer(column, pooling), tables.floor_sentence(column, pooling)
     if rows.empty:
         return [said("{floor}", floor=floor)]
-    names = sorted({str(name) for name in rows["pooling"]}, key=pooling_rank)
-    caption = ", ".join(map(pooling_name, names))
+    names = sorted({str(name) for name in rows["pooling"]}, key=display.pooling_rank)
+    caption = ", ".join(map(display.pooling_name, names))
     bold, units = f"{caption[:1].upper()}{caption[1:]}", units_text(rows)
     if board.items and len(column.best):
         best = sides_of(column.best[:1], column.best["backbone"].iloc[0])
-        measured = known_items(column, best, board.items).values()
+        measured = items_of(column, best, board.items).values()
         count = len({cluster for items in measured for cluster in items.clusters})
         if any(count != len(items.keys) for items in measured):  # such as videos
             units += f" in {count:,} independent groups"
@@ -140,17 +126,18 @@ def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: st
 
 def choice_table(column: Column) -> pd.DataFrame:
     """Held-out score, optimism and chosen blocks of each backbone in one column; empty without a split."""
-    best = {str(row["backbone"]): row for row in column.best.to_dict("records")}
     return pd.DataFrame(
         {
             "backbone": backbone.label,
-            "best": f"{score_text(row['value'])} ({place_text(row['layer'], row['depth'], row['pooling'])})",
-            "held out": score_text(choice.score),
-            "optimism": score_text(choice.optimism),
+            "best": best_side(column.best, backbone.name).text,
+            "held out": display.score_text(choice.score),
+            "optimism": display.score_text(choice.optimism),
             "blocks chosen": ", ".join(
-                f"{at} ({fixed(100 * share, 0)} %)" for at, share in choice.shares if share >= SHOWN_SHARE
+                f"{at} ({display.fixed(100 * share, 0)} %)"
+                for at, share in choice.shares
+                if share >= SHOWN_SHARE
             ),
         }
         for backbone in column.backbones
-        if (row := best.get(backbone.name)) and (choice := column.held_out.get(backbone.name))
+        if (choice := column.held_out.get(backbone.name))
     )

@@ -72,16 +72,13 @@ def _mean(datasets: Sequence[Column], after: Column, group: str, *, named: bool)
     heading = f"{after.task} {after.metric}, mean of {len(taken)} {group} datasets".replace("  ", " ")
     heading += f" ({after.protocol})" if named else ""
     heading += " †" if any(column.partial for column in taken) else ""
-    draws = [_scores(_with_ends(column.floors)) for column in taken]
+    draws = [
+        {str(name): (mean, mean - deviation, mean + deviation) for name, mean, deviation in floors.to_numpy()}
+        for floors in (column.floors[["backbone", "mean", "deviation"]] for column in taken)
+    ]
     left_out = {column: names for column, names in lacking.items() if names}
     over = _over([scores[column] for column in taken])
     return DatasetMean(after, heading, group, taken, left_out, over, _over(draws))
-
-
-def _with_ends(floors: pd.DataFrame) -> pd.DataFrame:
-    """Floors with their means as scores, and one standard deviation to each side as their intervals."""
-    means, deviations = floors["mean"], floors["deviation"]
-    return floors.assign(value=means, ci_low=means - deviations, ci_high=means + deviations)
 
 
 def _scores(rows: pd.DataFrame) -> dict[str, MeanScore]:

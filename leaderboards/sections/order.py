@@ -10,11 +10,10 @@ from layerboard.leaderboards.sections.features import feature_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.published import published_blocks
 from layerboard.leaderboards.sections.ranks import loss_blocks, rank_blocks
-from layerboard.leaderboards.sections.same_depth import same_depth_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
 from layerboard.leaderboards.sections.series import series_blocks
 from layerboard.leaderboards.sections.sets import set_blocks
-from layerboard.leaderboards.sections.similarity import similarity_blocks
+from layerboard.leaderboards.sections.similarity import same_depth_blocks, similarity_blocks
 from layerboard.leaderboards.sections.variants import variant_blocks
 
 # every section in the order of the page, before the one on provenance: a function to its blocks, which are

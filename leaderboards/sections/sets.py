@@ -11,17 +11,9 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
 from layerboard.leaderboards.blocks.display import natural, score_text
+from layerboard.leaderboards.board import differences
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side, chosen_elsewhere
-from layerboard.leaderboards.board.differences import (
-    MISSING,
-    Estimate,
-    best_side,
-    differences_of,
-    held_out_difference,
-    items_of_sides,
-    sides_of,
-)
 from layerboard.leaderboards.board.frames import backbones_of, is_floor
 from layerboard.leaderboards.sections.variants import NO_ITEMS, Gain, difference_text, missing_blocks
 from layerboard.tasks.framework.assess import Choose, pick_highest
@@ -72,30 +64,30 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     rows = rows[(rows["pooling"] == column.poolings.get(name)) & rows["value"].notna()]
     if single.empty or rows.empty:
         return
-    best = best_side(single, name, transform)
-    plain, every = (sides_of(each, name, transform) for each in (single, rows))
-    measured = items_of_sides(column, [*plain, *every], board.items)
+    best = differences.best_side(single, name, transform)
+    plain, every = (differences.sides_of(each, name, transform) for each in (single, rows))
+    measured = differences.items_of(column, [*plain, *every], board.items)
     shown = sets[(sets["backbone"] == name) & (sets["pooling"] == column.poolings.get(name))]
     marks = {str(metric): {*map(str, part["tap"])} for metric, part in shown.groupby("metric")}
     given = marks.get(GIVEN_METRIC, set())
     for way in _ways(plain, every, marks):
         side = way.sides[way.choose(np.array([each.score for each in way.sides]))]
-        (gain,) = differences_of(column, [side], best, board.items)
-        held_out = held_out_difference(column, way.sides, plain, measured, way.choose)
+        (gain,) = differences.differences_of(column, [side], best, board.items)
+        held_out = differences.held_out_difference(column, way.sides, plain, measured, way.choose)
         yield Gain(column, best, side, gain, held_out=held_out, names=way.names)
     first, *others = [side for side in every if side.tap in given] or [best]
     for side in others:
-        (gain,) = differences_of(column, [side], first, board.items)
+        (gain,) = differences.differences_of(column, [side], first, board.items)
         yield Gain(column, first, side, gain, names=(side.tap,))
     score, chosen = chosen_elsewhere(rows)
     before = column.held_out.get(name)
     if not math.isnan(score) and before is not None and len(rows) > 1:
-        side = replace(sides_of(chosen.head(1), name)[0], score=score)
+        side = replace(differences.sides_of(chosen.head(1), name)[0], score=score)
         chosen_before = replace(best, layer=before.shares[0][0], score=before.score)
-        held_out = held_out_difference(column, every, plain, measured)
-        held_out = Estimate(score - before.score) if math.isnan(held_out.value) else held_out
+        held_out = differences.held_out_difference(column, every, plain, measured)
+        held_out = differences.Estimate(score - before.score) if math.isnan(held_out.value) else held_out
         names = (CHOSEN.format(count=len(rows)),)
-        yield Gain(column, chosen_before, side, MISSING, held_out=held_out, names=names)
+        yield Gain(column, chosen_before, side, differences.MISSING, held_out=held_out, names=names)
 
 
 def blocks_of(side: Side) -> tuple[int, ...]:

@@ -4,27 +4,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from layerboard.leaderboards.blocks import display
 from layerboard.leaderboards.blocks.blocks import Cell, Mark
-from layerboard.leaderboards.blocks.display import (
-    cosine_text,
-    fixed,
-    metric_rank,
-    natural,
-    place_text,
-    score_text,
-    spread_text,
-    task_display,
-)
+from layerboard.leaderboards.board import frames
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.frames import (
-    INTERVAL,
-    RANDOM,
-    backbones_of,
-    best_rows,
-    floor_draws,
-    is_floor,
-)
 from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
 from layerboard.tasks.framework.base import area_ceiling_metric, ceiling_metric, open_metrics
 from layerboard.tasks.framework.registry import PULL
@@ -46,7 +30,7 @@ OF_ALL = (*CEILINGS, *open_metrics(""))  # ends of metrics that are of all items
 
 def kind_suffix(task: str, metric: str) -> str:
     """The suffix of the name of a metric that says which kind of items it is of; "" for all items."""
-    names = task_display(task).metrics
+    names = display.task_display(task).metrics
     if metric in names or metric.endswith(OF_ALL):
         return ""
     whole = max((name for name in names if metric.startswith(f"{name} ")), key=len, default=metric)
@@ -106,17 +90,19 @@ def layer_table(column: Column, pooling: str | None = None, metric: str = "") ->
     to be worse are marked.
     """
     rows = every_layer(column, pooling, metric)
-    backbones = backbones_of(rows)
+    backbones = frames.backbones_of(rows)
     heads = [str(layer) for layer in range(1, 1 + max((backbone.depth for backbone in backbones), default=0))]
     heads += ["final"] if (rows["tap"] == "final").any() else []
-    best_ones = best_rows(rows) if metric else column.best
+    best_ones = frames.best_rows(rows) if metric else column.best
     best = {*zip(best_ones["backbone"].map(str), best_ones["layer"].map(str), strict=True)}
     best = best if pooling is None else set()  # no backbone is shown in another pooling
     cells: dict[tuple[str, str], Cell] = {}
-    fields = rows[["backbone", "layer", "tap", "maybe_best", *INTERVAL]].itertuples(index=False, name=None)
+    fields = rows[["backbone", "layer", "tap", "maybe_best", *frames.INTERVAL]].itertuples(
+        index=False, name=None
+    )
     for name, layer, tap, maybe, *score in fields:
         key = (str(name), "final" if tap == "final" else str(layer))
-        cells[key] = Cell(score_text(*score), mark_of(best=key in best, maybe=bool(maybe)))
+        cells[key] = Cell(display.score_text(*score), mark_of(best=key in best, maybe=bool(maybe)))
     poolings = dict(zip(rows["backbone"], rows["pooling"], strict=True))
     several = len({*poolings.values()}) > 1  # a single one is in the caption
     labels = {each.name: each.label + f", {poolings[each.name]}" * several for each in backbones}
@@ -130,15 +116,15 @@ def every_layer(column: Column, pooling: str | None, metric: str = "") -> pd.Dat
     """
     rows = column.in_pooling(pooling)
     rows = rows[rows["metric"] == (metric or column.metric)]
-    return rows[rows["tap"].isin(["block", "final"]) & ~is_floor(rows)]
+    return rows[rows["tap"].isin(["block", "final"]) & ~frames.is_floor(rows)]
 
 
 def overall_metrics(column: Column) -> list[str]:
     """Metrics of a column's task over all items, in order; kinds, ceilings and rules have other tables."""
-    elsewhere = ("", PULL, *task_display(column.task).at_best)
+    elsewhere = ("", PULL, *display.task_display(column.task).at_best)
     names = {str(name) for name in column.rows["metric"] if not str(name).endswith(CEILINGS)}
     names = {name for name in names if name not in elsewhere and not kind_suffix(column.task, name)}
-    return sorted(names, key=lambda name: metric_rank(column.task, name))
+    return sorted(names, key=lambda name: display.metric_rank(column.task, name))
 
 
 def metrics_table(column: Column) -> pd.DataFrame:
@@ -146,13 +132,13 @@ def metrics_table(column: Column) -> pd.DataFrame:
     rows, metrics = column.in_pooling(), overall_metrics(column)
     if len(metrics) < 2:
         return pd.DataFrame()
-    best, floors = best_rows(rows), floor_draws(rows)
+    best, floors = frames.best_rows(rows), frames.floor_draws(rows)
     cells: dict[tuple[str, str], Cell] = {}
     for metric in metrics:
         by_name = _floor_cells(floors[floors["metric"] == metric])
         by_name |= _best_cells(best[best["metric"] == metric])
         cells |= {(name, metric): cell for name, cell in by_name.items()}
-    return cell_table({each.name: each.label for each in backbones_of(rows)}, metrics, cells)
+    return cell_table({each.name: each.label for each in frames.backbones_of(rows)}, metrics, cells)
 
 
 def metric_layers_table(column: Column) -> pd.DataFrame:
@@ -174,8 +160,8 @@ def kind_table(column: Column) -> pd.DataFrame:
     rows = column.at_best.assign(kind=[kind_suffix(column.task, metric) for metric in metrics])
     rows = rows[(rows["kind"] != "") & metrics.str.startswith(f"{column.metric} ")]
     ranks = {kind: rank for rank, kind in enumerate(KIND_NAMES)}
-    kinds = sorted(set(rows["kind"]), key=lambda kind: (ranks.get(kind, len(ranks)), natural(kind)))
-    return _by_backbone(column, rows, "kind", kinds, lambda _, value: fixed(value, 1))
+    kinds = sorted(set(rows["kind"]), key=lambda kind: (ranks.get(kind, len(ranks)), display.natural(kind)))
+    return _by_backbone(column, rows, "kind", kinds, lambda _, value: display.fixed(value, 1))
 
 
 def at_best_table(column: Column) -> pd.DataFrame:
@@ -183,16 +169,23 @@ def at_best_table(column: Column) -> pd.DataFrame:
 
     A metric that is given by kind has no overall row.
     """
-    names = task_display(column.task).at_best
+    names = display.task_display(column.task).at_best
     kinds = {str(metric): kind_suffix(column.task, str(metric)) for metric in column.at_best["metric"]}
     wholes = {metric: metric.removesuffix(f" {kind}") if kind else metric for metric, kind in kinds.items()}
     parted = {wholes[metric] for metric, kind in kinds.items() if kind}
-    rows = column.at_best
     there = sorted(
         (metric for metric, whole in wholes.items() if whole in names and metric not in parted),
-        key=lambda metric: (names.index(wholes[metric]), natural(metric)),
+        key=lambda metric: (names.index(wholes[metric]), display.natural(metric)),
     )
-    return _by_backbone(column, rows, "metric", there, _alone_text)
+
+    def text(metric: str, value: float) -> str:  # a cosine needs more decimals than a percentage
+        return (
+            display.cosine_text(value)
+            if metric.startswith("cosine")
+            else display.fixed(value, 3 if abs(value) < 1 else 1)
+        )
+
+    return _by_backbone(column, column.at_best, "metric", there, text)
 
 
 def _by_backbone(
@@ -203,28 +196,23 @@ def _by_backbone(
     texts = map(text, rows[field], rows["value"].astype(float))
     values = dict(zip(keys, texts, strict=True))
     fields = column.best[["backbone", "layer", "depth", "pooling"]].itertuples(index=False, name=None)
-    values |= {(name, LAYER): place_text(layer, depth, pooling) for name, layer, depth, pooling in fields}
-    backbones = backbones_of(rows)
+    values |= {
+        (name, LAYER): display.place_text(layer, depth, pooling) for name, layer, depth, pooling in fields
+    }
+    backbones = frames.backbones_of(rows)
     return pd.DataFrame(
         {field: name} | {backbone.label: values.get((backbone.name, name), "") for backbone in backbones}
         for name in ((LAYER, *names) if names else ())
     )
 
 
-def _alone_text(metric: str, value: float) -> str:
-    """A number of the best layer alone: a cosine needs more decimals than a percentage."""
-    if metric.startswith("cosine"):
-        return cosine_text(value)
-    return fixed(value, 3 if abs(value) < 1 else 1)
-
-
 def floor_sentence(column: Column, pooling: str | None = None) -> str:
     """Floors of one column in words, "" if there are none."""
-    floors = floor_draws(column.in_pooling(pooling))
+    floors = frames.floor_draws(column.in_pooling(pooling))
     words = []
     for row in floors[floors["metric"] == column.metric].to_dict("records"):
-        draws = f" ({counted(row['draws'], 'draws')})" if row["family"] == RANDOM else ""
-        score = spread_text(row["mean"], row["deviation"], 1)
+        draws = f" ({counted(row['draws'], 'draws')})" if row["family"] == frames.RANDOM else ""
+        score = display.spread_text(row["mean"], row["deviation"], 1)
         words.append(f"R{column.labels[row['backbone']][1:]}: {score}{draws}.")
     return " ".join(words)
 
@@ -232,12 +220,14 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
 def _best_cells(best: pd.DataFrame, maybe: Collection[str] = ()) -> Cells:
     """The cell of each best layer; the highest and those that may be the best are marked."""
     top = best["value"].max()
-    fields = best[["backbone", "layer", "depth", "pooling", *INTERVAL]].itertuples(index=False, name=None)
+    fields = best[["backbone", "layer", "depth", "pooling", *frames.INTERVAL]].itertuples(
+        index=False, name=None
+    )
     return {
         str(name): Cell(
-            score_text(value, low, high),
+            display.score_text(value, low, high),
             mark_of(best=value == top, maybe=name in maybe),
-            f"({place_text(layer, depth, pooling)})",
+            f"({display.place_text(layer, depth, pooling)})",
             float(value),
         )
         for name, layer, depth, pooling, value, low, high in fields
@@ -247,4 +237,4 @@ def _best_cells(best: pd.DataFrame, maybe: Collection[str] = ()) -> Cells:
 def _floor_cells(floors: pd.DataFrame) -> Cells:
     """For each random floor its cell ``mean ± s.d.``, or the mean of a single draw."""
     fields = floors[["backbone", "mean", "deviation"]].itertuples(index=False, name=None)
-    return {str(name): Cell(spread_text(mean, deviation, 1)) for name, mean, deviation in fields}
+    return {str(name): Cell(display.spread_text(mean, deviation, 1)) for name, mean, deviation in fields}

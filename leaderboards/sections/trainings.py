@@ -48,18 +48,13 @@ def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
     trainings: dict[str, dict[str, Retraining]] = {}
     for entry, training in board.retrained:
         for name in board.labels:
-            reference = _variant_of(name, entry, training.reference)
-            if reference in board.labels:
+            variant = Variant.of(name)
+            reference = str(replace(variant, entry=training.reference))
+            if variant.entry == entry and reference in board.labels:
                 trainings.setdefault(reference, {})[name] = training
     # an untrained network alone is no comparison
     every = trainings.items()
     return {name: others for name, others in every if {each.change for each in others.values()} - {UNTRAINED}}
-
-
-def _variant_of(name: str, entry: str, reference: str) -> str:
-    """The variant of the reference like this one of the entry; "" for a variant of any other."""
-    variant = Variant.of(name)
-    return str(replace(variant, entry=reference)) if variant.entry == entry else ""
 
 
 def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
@@ -158,15 +153,12 @@ def accuracies(board: Board, names: Sequence[str]) -> dict[str, dict[str, str]]:
     """
     for column in board.columns:
         values = dict(zip(column.best["backbone"], column.best["value"].astype(float), strict=True))
-        if task_display(column.task).role == "classification" and names[0] in values:
-            first = values[names[0]]
+        if task_display(column.task).role == "classification" and (first := values.get(names[0])) is not None:
+            scored = {name: values[name] for name in names if name in values}
             texts = {
-                name: score_text(values[name])
-                + (f" ({signed_text(values[name] - first)})" if name != names[0] else "")
-                for name in names
-                if name in values
+                name: f"{score_text(each)} ({signed_text(each - first)})" for name, each in scored.items()
             }
-            return {column.heading: texts}
+            return {column.heading: texts | {names[0]: score_text(first)}}
     return {}
 
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from layerboard.leaderboards.blocks.blocks import Page, said
-from layerboard.leaderboards.blocks.csv import csv_page
+from layerboard.leaderboards.blocks.csv import csv_page, text_digest
+from layerboard.leaderboards.blocks.display import PARTS, page_name
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.sections.cost import cost_page
@@ -30,7 +31,26 @@ def write_board(board: Board, folder: Path) -> list[Path]:
     ``<suite>.cka``, that of costs ``<suite>.cost``. The returned files do not include the figures beside the
     pages.
     """
-    return [path for page in pages_of(board) for path in write_page(page, folder)]
+    pages = pages_of(board)
+    written = [path for page in pages for path in write_page(page, folder)]
+    for name in {f"{page_name(board.suite)}{part}" for part in PARTS} - {page.name for page in pages}:
+        remove_page(name, folder)
+    return written
+
+
+def remove_page(name: str, folder: Path) -> None:
+    """Remove a page of an earlier run with its numbers and figures; other files are left alone.
+
+    It is such a page if its text names the digest of the numbers beside it.
+    """
+    paths = numbers, page = folder / f"{name}.csv", folder / f"{name}.md"
+    if not all(path.is_file() for path in paths):
+        return
+    text = page.read_bytes().decode(errors="replace")
+    if text_digest(numbers.read_bytes().decode(errors="replace")) in text:
+        write_page_figures(Page(name, "", ()), folder)
+        for path in paths:
+            path.unlink()
 
 
 def write_page(page: Page, folder: Path) -> list[Path]:

@@ -1,6 +1,7 @@
 """The figures of a page as files beside it: ``<page>/<picture>.svg``."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -22,13 +23,17 @@ def write_page_figures(page: Page, folder: Path) -> None:
     Figures of the former page there that this one lacks are removed; other files are left alone.
     """
     former = folder / f"{page.name}.md"
-    paths = _shown(former.read_text(encoding="utf-8"), page.name) if former.is_file() else set()
+    paths = (
+        _shown(former.read_text(encoding="utf-8", errors="replace"), page.name) if former.is_file() else set()
+    )
     pictures = [block for block in page.blocks if isinstance(block, Picture) and block.name]
     texts = {figure_path(page.name, each.name): svg_file(each, page.backbones) for each in pictures}
     for path, text in texts.items():
         write_whole(folder / path, text)
     for path in paths - {*texts}:
         (folder / path).unlink(missing_ok=True)
+    with suppress(OSError):  # not empty, or not there
+        (folder / page.name).rmdir()
 
 
 def figure_differences(markdown: str, folder: Path, page: str) -> list[str]:

@@ -61,10 +61,8 @@ def _block(block: Block, page: Page) -> str:
     if isinstance(block, blocks.Picture) and block.name:
         address = quote(figure_path(page.name, block.name), safe=_ADDRESS)
         return f"**{plain(block.title)}**\n\n![{plain(blocks.alternative(block))}]({address})"
-    return _table(block) if isinstance(block, blocks.Table) else ""
-
-
-def _table(block: blocks.Table) -> str:
+    if not isinstance(block, blocks.Table):
+        return ""
     text = markdown_table(block.frame, block.left)
     if not block.folded:
         return text

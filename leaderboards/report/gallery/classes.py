@@ -8,7 +8,7 @@ from scipy.special import betaincinv
 
 from layerboard.leaderboards.blocks.blocks import Cell
 from layerboard.leaderboards.report.gallery.drawing import SharedPictures
-from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
+from layerboard.leaderboards.report.gallery.examples import ExampleSets
 from layerboard.leaderboards.sections.tables import mark_of
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.errors import counted
@@ -77,13 +77,8 @@ def class_table(every: ExampleSets, pictures: SharedPictures) -> dict[str, objec
     which = f", the {MOST} lowest" if len(kept.lowest) > MOST else ""
     heads = ("class", "images", *kept.backbones, f"{every[0].backbone} takes it for (images)")
     title = f"Accuracy by class, percent{which}"
-    return {"title": title, "heads": heads, "rows": rows, "mistakes": _mistakes(every[0], kept, pictures)}
-
-
-def _mistakes(best: ExampleSet, kept: ClassAccuracy, pictures: SharedPictures) -> list[tuple[Markup, str]]:
-    """An image of each of the most frequent confusions, and its true and predicted class."""
-    shown = []
-    for name, (true, given, count) in zip(best.at_best("mistaken_image"), kept.mistaken, strict=False):
+    mistakes: list[tuple[Markup, str]] = []  # an image of each of the most frequent confusions
+    for name, (true, given, count) in zip(every[0].at_best("mistaken_image"), kept.mistaken, strict=False):
         text = f"{kept.names[true]} taken for {kept.names[given]}: {counted(count, 'images')}"
-        shown.append((pictures.shown(best, name, f"{text}, {name}"), text))
-    return shown
+        mistakes.append((pictures.shown(every[0], name, f"{text}, {name}"), text))
+    return {"title": title, "heads": heads, "rows": rows, "mistakes": mistakes}

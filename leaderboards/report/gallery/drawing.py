@@ -141,6 +141,11 @@ class Drawing(NamedTuple):
     answer: Callable[[ExampleSet, int], tuple[str, bool | None]]
 
 
+def quality(array: str, scale: float = 1.0) -> Callable[[ExampleSet], Floats]:
+    """The quality of examples that is an array of numbers, or of marks, at each drawn layer."""
+    return lambda examples: scale * examples.drawn(array).astype(np.float64)
+
+
 def scored(text: str, array: str = "score") -> Callable[[ExampleSet, int], tuple[str, None]]:
     """An answer that is an element of an array, neither right nor wrong, in words."""
     return lambda examples, index: (text.format(examples.drawn(array)[examples.best, index]), None)

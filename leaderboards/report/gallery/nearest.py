@@ -6,11 +6,11 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from layerboard.leaderboards.blocks.display import ordinal
 from layerboard.leaderboards.report.gallery import drawing
 from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures, judged
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
 
-ORDINALS = ("1st", "2nd", "3rd", "4th")
 LEAST = 2  # minimum images of a cluster that is shown
 MOST = 8  # maximum clusters of a layer that are shown, the largest first
 
@@ -24,10 +24,6 @@ class."""
 _KNN_INTRO = """\
 {count} queries are kept, the same for every backbone: {right}. Each is shown with its nearest training \
 images; a solid border and ✓ mark its own class, a dashed border and ✗ another class."""
-
-
-def _knn_quality(examples: ExampleSet) -> Floats:
-    return 100.0 * examples.drawn("right").astype(np.float64)
 
 
 def _knn_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
@@ -61,7 +57,7 @@ def _knn_rows(examples: ExampleSet, number: int, pictures: SharedPictures) -> li
             state = f"{'right' if good else 'wrong'} class, neighbour {rank + 1} at layer {layer}"
             label = f"{word}: {state}, cosine {cosines[row, rank]:.2f}, {near[row, rank]}"
             cells.append(judged(word, good, pictures.shown(examples, near[row, rank], label)))
-        rows.append((f"{ORDINALS[rank]} neighbour", *cells))
+        rows.append((f"{ordinal(rank + 1)} neighbour", *cells))
     return rows
 
 
@@ -82,7 +78,7 @@ def _listed(numbers: list[int]) -> str:
 
 
 # queries, their predicted class, and their nearest training images
-KNN = Drawing(_KNN_INTRO, _knn_quality, "query", "query", _knn_example, _knn_answer)
+KNN = Drawing(_KNN_INTRO, drawing.quality("right", 100), "query", "query", _knn_example, _knn_answer)
 PROBES = KNN._replace(intro=_PROBE_INTRO)  # the same without neighbours
 
 
@@ -93,13 +89,9 @@ _RANKING_INTRO = """\
 junk images; AP is the average precision (Medium) of the whole ranking, in percent."""
 
 
-def _precision(examples: ExampleSet) -> Floats:
-    return examples.drawn("average_precision").astype(np.float64)
-
-
 def _ranking_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
     name = str(examples.arrays["query"][number])
-    precisions = [f"{value:.0f}" for value in _precision(examples)[:, number]]
+    precisions = [f"{value:.0f}" for value in examples.drawn("average_precision")[:, number]]
     rows: list[tuple[str | Markup, ...]] = [("AP", *precisions)]
     near, kinds = examples.drawn("neighbour")[:, number], examples.drawn("kind")[:, number]
     for rank in range(near.shape[1]):
@@ -123,7 +115,8 @@ def _ranking_example(examples: ExampleSet, number: int, pictures: SharedPictures
 
 # queries, and the images ranked first
 _RANKING_ANSWER = drawing.scored("AP {:.0f}", "average_precision")
-RETRIEVAL = Drawing(_RANKING_INTRO, _precision, "query", "query", _ranking_example, _RANKING_ANSWER)
+_AVERAGE_PRECISION = drawing.quality("average_precision")
+RETRIEVAL = Drawing(_RANKING_INTRO, _AVERAGE_PRECISION, "query", "query", _ranking_example, _RANKING_ANSWER)
 
 _INSTANCES_INTRO = """\
 {count} queries are kept, the same for every backbone. Each is shown with its nearest images; a solid border \
@@ -172,7 +165,7 @@ def clusters(every: ExampleSets, pictures: SharedPictures) -> tuple[str, list[Ex
     """Clusters of the same images at the first, the best and the last layer of the best backbone."""
     examples = every[0]
     rows = sorted({0, examples.best, len(examples.layers) - 1})
-    classes = sorted({_class(examples, number) for number in range(len(examples.arrays["image"]))})
+    classes = sorted({examples.called(folder) for folder in examples.arrays["class"]})
     intro = (
         f"{len(examples.arrays['image'])} images of {len(classes)} classes ({', '.join(classes)}), and their "
         "k-means clusters, found without labels; a dashed border and ✗ mark images that are not of the "
@@ -185,8 +178,8 @@ def _layer(examples: ExampleSet, pictures: SharedPictures, row: int) -> Example:
     numbers = examples.drawn("cluster")[row]
     groups = [np.flatnonzero(numbers == number).tolist() for number in np.unique(numbers[numbers >= 0])]
     groups.sort(key=lambda group: -len(group))
-    classes = [Counter(_class(examples, number) for number in group) for group in groups]
-    count = sum(names.most_common(1)[0][1] for names in classes)
+    folders = (Counter(map(examples.called, examples.arrays["class"][group])) for group in groups)
+    count = sum(names.most_common(1)[0][1] for names in folders)
     large = [group for group in groups[:MOST] if len(group) >= LEAST]
     rest = len(groups) - len(large)
     smaller = "1 smaller cluster is" if rest == 1 else f"{rest} smaller clusters are"
@@ -201,7 +194,7 @@ def _layer(examples: ExampleSet, pictures: SharedPictures, row: int) -> Example:
 
 def _cluster(examples: ExampleSet, pictures: SharedPictures, group: list[int]) -> tuple[str, list[Markup]]:
     """Images of one cluster, those of its majority class first."""
-    names = {number: _class(examples, number) for number in group}
+    names = {number: examples.called(examples.arrays["class"][number]) for number in group}
     most = min(Counter(names.values()).items(), key=lambda one: (-one[1], one[0]))[0]
     images = []
     for number in sorted(names, key=lambda number: (names[number] != most, names[number], number)):
@@ -209,7 +202,3 @@ def _cluster(examples: ExampleSet, pictures: SharedPictures, group: list[int]) -
         state = "as most of its cluster" if name == most else "unlike most of its cluster"
         images.append(judged(name, name == most, pictures.shown(examples, key, f"{name}, {state}, {key}")))
     return most, images
-
-
-def _class(examples: ExampleSet, place: int) -> str:
-    return examples.called(examples.arrays["class"][place])

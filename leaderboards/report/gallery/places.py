@@ -17,6 +17,7 @@ OBJECTS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (204, 1
 OPACITY = 165  # opacity of the objects, out of 255
 ERROR, HEATS = (225, 29, 46), 5  # colour of errors, and number of levels of its opacity
 WHITE = (255, 255, 255)  # colour of the true outline
+_SCORE = drawing.quality("score")
 OUTSIDE = 255  # value of a mask outside of its image (`tasks.examples.draw.small_mask`)
 
 
@@ -32,17 +33,13 @@ outline, the number J&F of the frame, averaged over its objects. The row of erro
 red: first the share of layers that are wrong there, then the errors of each layer."""
 
 
-def _scores(examples: ExampleSet) -> Floats:
-    return examples.drawn("score").astype(np.float64)
-
-
 def _masks_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
     video, position = str(examples.arrays["video"][number]), int(examples.arrays["position"][number]) + 1
     given, first = examples.arrays["given"][number], examples.arrays["first"][number]
     label = f"first frame of {video} with the mask that is given"
     asked = pictures.shown(examples, first, label, _overlay(given, given))
     frame, words = str(examples.arrays["frame"][number]), f"frame {position} of {video}"
-    scores = [f"J&F {score:.0f}" for score in _scores(examples)[:, number]]
+    scores = [f"J&F {score:.0f}" for score in examples.drawn("score")[:, number]]
     masks, errors = _mask_rows(examples, number, pictures, (frame, words), scores)
     return Example(
         name=video,
@@ -113,7 +110,7 @@ def outline(truth: Array) -> NDArray[np.bool_]:
 
 
 # frames with the predicted masks
-MASKS = Drawing(_MASKS_INTRO, _scores, "frame", "video", _masks_example, drawing.scored("J&F {:.0f}"))
+MASKS = Drawing(_MASKS_INTRO, _SCORE, "frame", "video", _masks_example, drawing.scored("J&F {:.0f}"))
 
 
 # ---- classes of pixels --------------------------------------------------------------------------
@@ -128,7 +125,7 @@ def _labels_example(examples: ExampleSet, number: int, pictures: SharedPictures)
     image, truth = str(examples.arrays["image"][number]), examples.arrays["truth"][number]
     there = np.setdiff1d(truth[truth != OUTSIDE], [0]).tolist()
     classes = ", ".join(examples.called(examples.arrays["classes"][label]) for label in there)
-    scores = [f"{score:.0f} % right" for score in _scores(examples)[:, number]]
+    scores = [f"{score:.0f} % right" for score in examples.drawn("score")[:, number]]
     masks, errors = _mask_rows(examples, number, pictures, (image, image), scores)
     label = f"true classes of {image}"
     true = pictures.shown(examples, image, label, _overlay(truth, truth))
@@ -143,7 +140,7 @@ def _labels_example(examples: ExampleSet, number: int, pictures: SharedPictures)
 
 
 # images with the predicted classes of pixels
-LABELS = Drawing(_LABELS_INTRO, _scores, "image", "image", _labels_example, drawing.scored("{:.0f} % right"))
+LABELS = Drawing(_LABELS_INTRO, _SCORE, "image", "image", _labels_example, drawing.scored("{:.0f} % right"))
 
 
 # ---- distances from good images -----------------------------------------------------------------
@@ -158,7 +155,7 @@ ranked on the right side of the image."""
 def _defects_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
     image, truth = str(examples.arrays["image"][number]), examples.arrays["truth"][number]
     product, kind = (str(examples.arrays[name][number]) for name in ("product", "kind"))
-    scores = [f"told from {score:.0f} %" for score in _scores(examples)[:, number]]
+    scores = [f"told from {score:.0f} %" for score in examples.drawn("score")[:, number]]
     words = f"{product}, {kind}: {image}"
     cells = [pictures.shown(examples, image, words, _veil(np.zeros_like(truth), truth, truth, []))]
     for layer, heat, score in zip(examples.layers, examples.drawn("heat")[:, number], scores, strict=True):
@@ -177,7 +174,7 @@ def _defects_example(examples: ExampleSet, number: int, pictures: SharedPictures
 
 # images with the distances of pixels from good images
 _DEFECTS_ANSWER = drawing.scored("told from {:.0f} %")
-DEFECTS = Drawing(_DEFECTS_INTRO, _scores, "image", "image", _defects_example, _DEFECTS_ANSWER)
+DEFECTS = Drawing(_DEFECTS_INTRO, _SCORE, "image", "image", _defects_example, _DEFECTS_ANSWER)
 
 
 # ---- points -------------------------------------------------------------------------------------

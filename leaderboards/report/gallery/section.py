@@ -10,6 +10,7 @@ import pandas as pd
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.differences import best_side
+from layerboard.leaderboards.report.gallery import nearest
 from layerboard.leaderboards.report.gallery.classes import class_accuracy, class_table
 from layerboard.leaderboards.report.gallery.drawing import (
     GOOD,
@@ -20,29 +21,21 @@ from layerboard.leaderboards.report.gallery.drawing import (
     missed,
 )
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets, read_examples
-from layerboard.leaderboards.report.gallery.nearest import (
-    INSTANCES,
-    KNN,
-    PREDICTIONS,
-    PROBES,
-    RETRIEVAL,
-    clusters,
-)
 from layerboard.leaderboards.report.gallery.places import DEFECTS, LABELS, MASKS, POINTS
 from layerboard.leaderboards.report.templates.environment import PageSection, filled
 
 # drawing of the examples of each task; clusterings show images by cluster
 DRAWINGS: Mapping[str, Drawing] = {
-    "knn": KNN,
-    **dict.fromkeys(("fewshot", "linear"), PROBES),
-    "retrieval": RETRIEVAL,
-    "instances": INSTANCES,
+    "knn": nearest.KNN,
+    **dict.fromkeys(("fewshot", "linear"), nearest.PROBES),
+    "retrieval": nearest.RETRIEVAL,
+    "instances": nearest.INSTANCES,
     "davis": MASKS,
     "spair": POINTS,
     "segment": LABELS,
     "anomaly": DEFECTS,
-    "regress": PREDICTIONS,
-    "multilabel": PREDICTIONS,
+    "regress": nearest.PREDICTIONS,
+    "multilabel": nearest.PREDICTIONS,
 }
 CLUSTERS = "cluster-image"
 _FACTS = ("class", "source", "target")  # arrays that describe an example better than its name
@@ -56,7 +49,7 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
         if every := column_examples(column, output) if column.task in {*DRAWINGS, CLUSTERS} else []:
             drawing = DRAWINGS.get(column.task)
             intro, examples = (
-                draw_examples(drawing, every, pictures) if drawing else clusters(every, pictures)
+                draw_examples(drawing, every, pictures) if drawing else nearest.clusters(every, pictures)
             )
             task = {"heading": column.heading, "best": every[0], "intro": intro, "examples": examples}
             tasks.append(task | {"classes": class_table(every, pictures)})

@@ -5,7 +5,7 @@ import numpy as np
 from layerboard.leaderboards.blocks.blocks import Heading, Plot, Text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.order import section_blocks
-from layerboard.leaderboards.sections.same_depth import FEWER, MOST, TITLE, same_depth_blocks
+from layerboard.leaderboards.sections.similarity import FEWER, MOST, SAME_DEPTH, same_depth_blocks
 from tests.leaderboards.builder import frame
 from tests.leaderboards.sections.test_trainings import pairs
 
@@ -34,10 +34,10 @@ def test_every_two_backbones_are_compared_at_the_nearest_relative_depth():
     assert line(figure, "a", "a") == {}
     assert figure.order == ("a", "b", "c")
     board = Board.of(frame(*groups))
-    assert same_depth_blocks(board)[0] == Heading(2, TITLE)
+    assert same_depth_blocks(board)[0] == Heading(2, SAME_DEPTH)
     whole, tables = (section_blocks(board, beyond=beyond) for beyond in (None, False))
-    assert Heading(2, TITLE) in whole
-    assert Heading(2, TITLE) not in tables
+    assert Heading(2, SAME_DEPTH) in whole
+    assert Heading(2, SAME_DEPTH) not in tables
 
 
 def test_patch_tokens_are_drawn_if_there_are_any():

@@ -259,3 +259,15 @@ def test_the_committed_numbers_have_the_columns_of_today():
             with path.open(encoding="utf-8") as file:
                 columns = next(file).strip().split(",")
             assert columns == (INSIDE if path.stem.endswith(".inside") else TIDY)
+
+
+def test_a_folder_keeps_no_page_and_no_figure_that_is_gone_and_every_file_of_its_user(committed):
+    assert (committed / "mini.cka.md").is_file()
+    assert [*(committed / "mini.cka").glob("*.svg")]
+    own = [committed / "notes.md", committed / "mini" / "notes.txt", committed / "mini.cost.md"]
+    for path in own:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    paths = write_pages(frame(layers([10.0])), committed)
+    assert sorted(path for path in committed.rglob("*") if path.is_file()) == sorted([*paths, *own])
+    assert not (committed / "mini.cka").exists()
