@@ -32,8 +32,7 @@ from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.files import locate
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec.origin import TRANSFORMERS
-from tests.faults.broken_bytes import SECONDS, Victim, problem_in_time
-from tests.faults.counts import Count
+from tests.faults.trials import SECONDS, Effort, Trial, problem_of
 
 MOST_MEMORY = 2**30
 """Bytes that an answer may take beside what the process has."""
@@ -42,20 +41,22 @@ MERSENNE = 2**61 - 1
 """Whole numbers have it as their modulus when they are hashed."""
 
 
-def blow_up(root: Path, every: int = 1) -> Count:
-    """Read each bomb in a process of its own; one in ``every``.
+Bomb = tuple[str, Callable[[], object]]
+"""Its name, and what a run or ``score`` would do with it."""
+
+
+def blow_up(root: Path, effort: Effort) -> Iterator[Trial]:
+    """Read each bomb in a process of its own.
 
     What is wanted: the reader takes it, or says in one sentence what is wrong; soon, and within the memory.
     """
-    count = Count("bombs")
     for number, (kind, write) in enumerate(BOMBS.items()):
         folder = root / str(number)
         folder.mkdir(parents=True)
-        for place, (name, victim) in enumerate(write(folder)):
-            if (number + place) % every == 0:
-                count.note(f"{kind}, {name}", _bounded(victim.read))
+        for place, (name, read) in enumerate(write(folder), start=number):
+            if place % effort.every == 0:
+                yield Trial("bombs", f"{kind}, {name}", _bounded(read))
         shutil.rmtree(folder)
-    return count
 
 
 def _bounded(read: Callable[[], object]) -> str:
@@ -79,7 +80,7 @@ def _answer(read: Callable[[], object], to: Connection) -> None:
     begin, mapped = _kilobytes("VmHWM"), _kilobytes("VmSize")
     limit = 1024 * mapped + 4 * MOST_MEMORY  # a net: what is mapped need not be used
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    problem = problem_in_time(read)
+    problem = problem_of(read)
     took = 1024 * (_kilobytes("VmHWM") - begin)
     to.send(problem or (f"took {took / 2**20:.0f} MiB" if took > MOST_MEMORY else ""))
 
@@ -89,7 +90,7 @@ def _kilobytes(field: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
-def archives(folder: Path) -> Iterator[tuple[str, Victim]]:
+def archives(folder: Path) -> Iterator[Bomb]:
     """Arrays that say, or are, far more than is stored."""
     zeros = folder / "zeros.npz"
     shape = "(4000000, 128)"
@@ -108,8 +109,8 @@ def archives(folder: Path) -> Iterator[tuple[str, Victim]]:
     with zipfile.ZipFile(said, "w") as archive:
         archive.writestr("train.npy", _head("(1000000000000, 128)"))
     for path in (zeros, many, said):
-        yield f"{path.stem} of score", Victim(path, partial(score_knn, path, "standard", (3,), 0.07))
-        yield f"{path.stem} of records", Victim(path, partial(_records, path))
+        yield f"{path.stem} of score", partial(score_knn, path, "standard", (3,), 0.07)
+        yield f"{path.stem} of records", partial(_records, path)
     for name, shape in (
         ("very many", "(1000000000000, 128)"),
         ("beyond all", f"({10**30}, 8)"),
@@ -120,7 +121,7 @@ def archives(folder: Path) -> Iterator[tuple[str, Victim]]:
     ):
         path = folder / f"{name}.npy"
         path.write_bytes(_head(shape) + bytes(64))
-        yield name, Victim(path, partial(score_cka, [path, path], "unbiased", None))
+        yield name, partial(score_cka, [path, path], "unbiased", None)
 
 
 def _head(shape: str) -> bytes:
@@ -135,7 +136,7 @@ def _records(path: Path) -> None:
         raise InputError("damaged") from error
 
 
-def weights(folder: Path) -> Iterator[tuple[str, Victim]]:
+def weights(folder: Path) -> Iterator[Bomb]:
     """Lists of tensors that are long, deep or false."""
     (spec,) = find(["mini-resnet"])
     tensor = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
@@ -155,12 +156,12 @@ def weights(folder: Path) -> Iterator[tuple[str, Victim]]:
         path.write_bytes(struct.pack("<Q", len(text)) + text)
         own = replace(spec, repository=str(place), origin=TRANSFORMERS)
         read = partial(load_backbone, own, device=torch.device("cpu"), cache_dir=folder)
-        yield name, Victim(path, read)
+        yield name, read
     path.write_bytes(struct.pack("<Q", 2**62) + b"{}")
-    yield "a list without end", Victim(path, read)
+    yield "a list without end", read
 
 
-def pickles(folder: Path) -> Iterator[tuple[str, Victim]]:
+def pickles(folder: Path) -> Iterator[Bomb]:
     """Ground truth whose keys collide, that is deep, or refers to itself."""
     doubling = b"\x80\x02]q\x00" + b"".join(b"]q\x01(h\x00h\x00eq\x00" for _ in range(100_000)) + b"."
     numbers = range(1, 100_000)
@@ -186,10 +187,10 @@ def pickles(folder: Path) -> Iterator[tuple[str, Victim]]:
     for name, content in contents.items():
         path = folder / f"{name}.pkl"
         path.write_bytes(content)
-        yield name, Victim(path, partial(restricted_load, path))
+        yield name, partial(restricted_load, path)
 
 
-def pictures(folder: Path) -> Iterator[tuple[str, Victim]]:
+def pictures(folder: Path) -> Iterator[Bomb]:
     """Images of very many pixels or frames, with texts and profiles that unpack to much."""
     for name, side, mode in (("large", 20_000, 1), ("beyond all", 2**31 - 1, 8)):
         path = folder / f"{name}.png"
@@ -232,10 +233,10 @@ def pictures(folder: Path) -> Iterator[tuple[str, Victim]]:
     yield from _both("packed", path)
 
 
-def _both(name: str, path: Path) -> Iterator[tuple[str, Victim]]:
+def _both(name: str, path: Path) -> Iterator[Bomb]:
     """An image as one that is looked at, and as a mask."""
-    yield name, Victim(path, PhotoSample(name, str(path)).open)
-    yield f"{name} as a mask", Victim(path, partial(read_mask, path))
+    yield name, PhotoSample(name, str(path)).open
+    yield f"{name} as a mask", partial(read_mask, path)
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
@@ -247,7 +248,7 @@ def _png(side: int, bits: int, chunks: bytes) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + head + chunks + _chunk(b"IEND", b"")
 
 
-BOMBS: dict[str, Callable[[Path], Iterator[tuple[str, Victim]]]] = {
+BOMBS: dict[str, Callable[[Path], Iterator[Bomb]]] = {
     "arrays": archives,
     "weights": weights,
     "pickles": pickles,
@@ -289,30 +290,28 @@ FOREIGN: dict[str, bytes] = {
 """What no image is, by name."""
 
 
-def rename_foreign(root: Path, every: int = 1) -> Count:
+def rename_foreign(root: Path, effort: Effort) -> Iterator[Trial]:
     """Read each foreign format by each ending of an image, with programs about that would draw it.
 
     What is wanted: one sentence, and no program is started.
     """
-    count = Count("foreign formats named as images")
     root.mkdir()
     for program in ("gs", "gswin64c", "inkscape", "rsvg-convert", "pdftoppm"):
         (root / program).write_text(f"#!/bin/sh\ntouch '{root}/ran'\n")
         (root / program).chmod(0o755)
     cases = [(kind, ending) for kind in FOREIGN for ending in ("jpg", "png", "tif", "gif", "webp", "eps")]
     random.Random(0).shuffle(cases)
-    with patch.dict(os.environ, {"PATH": f"{root}:{os.environ['PATH']}"}):
-        for kind, ending in cases[::every]:
-            path = root / f"image.{ending}"
-            path.write_bytes(FOREIGN[kind])
-            for what, victim in _both(kind, path):
-                problem = problem_in_time(partial(_refused, victim.read))
-                if (root / "ran").exists():
-                    (root / "ran").unlink()
-                    problem = "a program was started"
-                count.note(f"{what}.{ending}", problem)
-            path.unlink()
-    return count
+    for kind, ending in cases[:: effort.every]:
+        path = root / f"image.{ending}"
+        path.write_bytes(FOREIGN[kind])
+        for what, read in _both(kind, path):
+            with patch.dict(os.environ, {"PATH": f"{root}:{os.environ['PATH']}"}):
+                problem = problem_of(partial(_refused, read))
+            if (root / "ran").exists():
+                (root / "ran").unlink()
+                problem = "a program was started"
+            yield Trial("foreign formats named as images", f"{what}.{ending}", problem)
+        path.unlink()
 
 
 def _refused(read: Callable[[], object]) -> None:

@@ -1,29 +1,23 @@
 """Commands in foreign environments: closed and full streams, no home, odd variables, broken libraries."""
 
 import os
-import random
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from tests.faults.counts import Count
+from tests.faults.trials import Effort, Trial
 
 SECONDS = 60
 """After which an answer is too late."""
 
 LIGHT = (
-    *("--version", "--help", "list tasks", "list backbones --json", "list suites", "run --help"),
-    *(
-        "list backbones mini-dino",
-        "list backbones nothing",
-        "score knn --help",
-        "nonsense",
-        "run -b mini-dnio",
-    ),
+    *("--version", "--help", "list tasks", "list backbones --json", "list suites", "run --help", "nonsense"),
+    *("list backbones mini-dino", "list backbones nothing", "score knn --help", "run -b mini-dnio"),
 )
 """Commands that import nothing heavy."""
 
@@ -36,8 +30,6 @@ MIDDLING = (
 
 HEAVY = ("run --images photos -b mini-random -t knn --no-floor --layers 1 --workers 1 -o out", "check")
 """Commands that import all libraries."""
-
-REST = (MIDDLING, MIDDLING, HEAVY)
 
 SHELLS = {
     "stdout closed": "{} >&-",
@@ -104,32 +96,30 @@ BREAKS = {
 """Libraries whose import breaks, and how."""
 
 
-def try_environments(folder: Path, every: int = 1, seed: int = 0) -> Count:
-    """Start two drawn commands in each environment; one try in ``every``.
+def try_environments(folder: Path, effort: Effort) -> Iterator[Trial]:
+    """Start two drawn commands in each environment, a light one and another.
 
     What is wanted: within a minute, exit code 0, 1 or 2 without a traceback.
     """
-    draw, count = random.Random(seed), Count("commands in foreign environments")
+    draw = effort.draw()
     _write_inputs(folder)
     environments: list[tuple[str, str, dict[str, str | None]]] = [
         *((name, shell, {}) for name, shell in SHELLS.items()),
         *((name, "{}", variables) for name, variables in VARIABLES.items()),
-        *(
-            (f"broken {name}", "{}", {"PYTHONPATH": _broken(folder, name, code)})
-            for name, code in BREAKS.items()
-        ),
+        *((f"broken {name}", "{}", {"PYTHONPATH": _broken(folder, name)}) for name in BREAKS),
     ]
-    cases = [(draw.choice(words), *each) for each in environments for words in (LIGHT, draw.choice(REST))]
-    for words, name, shell, variables in cases[::every]:
-        count.note(f"{words}, {name}", _problem(folder, words, shell, variables))
-    return count
+    kinds = (MIDDLING, MIDDLING, HEAVY)
+    cases = [(draw.choice(words), *each) for each in environments for words in (LIGHT, draw.choice(kinds))]
+    for words, name, shell, variables in cases[:: effort.every**2]:
+        problem = _problem(folder, words, shell, variables)
+        yield Trial("commands in foreign environments", f"{words}, {name}", problem)
 
 
-def _broken(folder: Path, name: str, code: str) -> str:
-    """A folder in which the import of a library runs some code."""
+def _broken(folder: Path, name: str) -> str:
+    """A folder in which the import of a library breaks."""
     place = folder / f"broken-{name}"
     (place / name).mkdir(parents=True)
-    (place / name / "__init__.py").write_text(code)
+    (place / name / "__init__.py").write_text(BREAKS[name])
     return str(place)
 
 
@@ -162,6 +152,5 @@ def _problem(folder: Path, words: str, shell: str, variables: dict[str, str | No
         return f"no end in {SECONDS} seconds"
     said = (done.stdout + done.stderr).replace(b"\0", b"").decode(errors="replace")
     if "Traceback" in said or "Exception ignored" in said:
-        lines = said.strip().splitlines()
-        return f"a traceback: {lines[-1][:150]}"
+        return f"a traceback: {said.strip().splitlines()[-1][:150]}"
     return "" if done.returncode in (0, 1, 2) else f"exit code {done.returncode}: {said[-150:]!r}"

@@ -6,8 +6,6 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -22,37 +20,36 @@ from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
 from tests import fakes
 from tests.benchmark.runs import VOLATILE, run
-from tests.faults.broken_bytes import WAYS, Way, problem_in_time
-from tests.faults.counts import Count
+from tests.faults.broken_bytes import WAYS, Way
+from tests.faults.trials import Effort, Trial, problem_of
 from tests.zoo.load.test_digests import OWN
 from tests.zoo.load.test_infer import save
 from tests.zoo.published import publish
 
-Look = Callable[[], tuple[object, object]]
+Victim = tuple[Path, Callable[[], tuple[object, object]]]
+"""A file that decides a number, and what gets a digest and the number."""
 
 
-def digit(path: Path, draw: random.Random) -> None:
+def digit(content: bytes, draw: random.Random) -> bytes:
     """Change one digit of a text."""
-    content = bytearray(path.read_bytes())
-    places = [place for place, byte in enumerate(content) if 48 <= byte <= 57]
-    if places:
-        place = draw.choice(places)
-        content[place] = 48 + (content[place] - 48 + draw.randint(1, 9)) % 10
-    path.write_bytes(content)
+    if not (places := [place for place, byte in enumerate(content) if 48 <= byte <= 57]):
+        return content
+    place = draw.choice(places)
+    other = 48 + (content[place] - 48 + draw.randint(1, 9)) % 10
+    return content[:place] + bytes([other]) + content[place + 1 :]
 
 
-def misspell(path: Path, draw: random.Random) -> None:
+def misspell(content: bytes, draw: random.Random) -> bytes:
     """Exchange two letters of a word."""
-    text = path.read_text(errors="surrogateescape")
-    if words := list(re.finditer(r"[A-Za-z]{4,}", text)):
-        place = draw.choice(words).start() + 1
-        text = f"{text[:place]}{text[place + 1]}{text[place]}{text[place + 2 :]}"
-    path.write_text(text, errors="surrogateescape")
+    if not (words := list(re.finditer(rb"[A-Za-z]{4,}", content))):
+        return content
+    place = draw.choice(words).start() + 1
+    return content[:place] + content[place : place + 2][::-1] + content[place + 2 :]
 
 
-def lines(path: Path, draw: random.Random) -> None:
+def lines(content: bytes, draw: random.Random) -> bytes:
     """Leave a line out, write one twice, or exchange two."""
-    every = path.read_bytes().splitlines(keepends=True)
+    every = content.splitlines(keepends=True)
     if len(every) > 1:
         first, second = draw.sample(range(len(every)), 2)
         way = draw.randrange(3)
@@ -62,18 +59,10 @@ def lines(path: Path, draw: random.Random) -> None:
             every.insert(second, every[first])
         else:
             every[first], every[second] = every[second], every[first]
-    path.write_bytes(b"".join(every))
+    return b"".join(every)
 
 
 TEXT_WAYS: tuple[Way, ...] = (digit, digit, misspell, lines, lines)
-
-
-@dataclass(frozen=True)
-class Victim:
-    """Files that decide a number, and how to get a digest and the number."""
-
-    paths: tuple[Path, ...]
-    look: Look
 
 
 def _shown(name: str | Callable[[], object], cache: Path) -> tuple[object, object]:
@@ -100,14 +89,14 @@ def directories(root: Path) -> Iterator[Victim]:
             '{"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.3, 0.4], "do_rescale": true, "size": 56}'
         )
         for file in ("model.safetensors", "config.json", "preprocessor_config.json"):
-            yield Victim((place / file,), partial(_shown, str(place), root))
+            yield place / file, partial(_shown, str(place), root)
 
 
 def authors_files(root: Path) -> Iterator[Victim]:
     """Files of authors and of trainings."""
     for name in ("timm", "dino", "dino-training", "moco", "resnet"):
         spec = publish(name, root / name).spec
-        yield Victim((Path(spec.repository),), partial(_shown, lambda spec=spec: spec, root))
+        yield Path(spec.repository), partial(_shown, lambda spec=spec: spec, root)
 
 
 def onnx_files(root: Path) -> Iterator[Victim]:
@@ -127,9 +116,9 @@ def onnx_files(root: Path) -> Iterator[Victim]:
         options = {"save_as_external_data": True, "location": place, "size_threshold": 0} if place else {}
         onnx.save(model, folder / "net.onnx", **options)
         look = partial(_shown, f"onnx:{folder / 'net.onnx'}", root)
-        yield Victim((folder / "net.onnx",), look)
+        yield folder / "net.onnx", look
         if place:
-            yield Victim((folder / place,), look)
+            yield folder / place, look
 
 
 def objects(root: Path) -> Iterator[Victim]:
@@ -150,7 +139,7 @@ def objects(root: Path) -> Iterator[Victim]:
             backbone = load_backbone(spec, device=torch.device("cpu"), cache_dir=root)
         return backbone.fingerprint, (root / "own_mutated.py").read_bytes()
 
-    yield Victim((root / "own_mutated.py",), look)
+    yield root / "own_mutated.py", look
 
 
 def _numbers(place: Path, task: str, **options: object) -> object:
@@ -179,7 +168,7 @@ def own_images(root: Path) -> Iterator[Victim]:
     _numbers(root / "kept", "knn", **options)
     look = partial(_fresh, root, "knn", **options)
     for path in (*(root / "photos" / file for file in files[:4]), root / "labels.csv", root / "groups.csv"):
-        yield Victim((path,), look)
+        yield path, look
 
 
 def masks(root: Path) -> Iterator[Victim]:
@@ -189,7 +178,7 @@ def masks(root: Path) -> Iterator[Victim]:
     look = partial(_fresh, root, "davis", data=root / "data")
     paths = [path for path in sorted((root / "data").rglob("*")) if path.suffix in (".png", ".jpg", ".txt")]
     for path in paths:
-        yield Victim((path,), look)
+        yield path, look
 
 
 KINDS: dict[str, tuple[Callable[[Path], Iterator[Victim]], int]] = {
@@ -203,41 +192,25 @@ KINDS: dict[str, tuple[Callable[[Path], Iterator[Victim]], int]] = {
 """Files by kind, and their shares of a hundred mutations."""
 
 
-def mutate(root: Path, times: int, seed: int = 0) -> Iterator[Count]:
-    """Change files of each kind, ``times`` of all kinds together, and get digest and number again.
+def mutate(root: Path, effort: Effort) -> Iterator[Trial]:
+    """Change files of each kind, ten times as many as damages of a kind, and get digest and number again.
 
     What is wanted: soon a sentence, another digest, or the same number.
     """
-    draw = random.Random(seed)
+    draw = effort.draw()
     for number, (kind, (write, share)) in enumerate(KINDS.items()):
-        count, victims = Count(f"mutated {kind}"), list(write(root / str(number)))
-        for _ in range(max(1, times * share // 100)):
-            victim = draw.choice(victims)
-            path = draw.choice(victim.paths)
+        victims = list(write(root / str(number)))
+        for _ in range(max(1, 10 * effort.times * share // 100)):
+            path, look = draw.choice(victims)
             is_text = path.suffix in (".json", ".csv", ".txt", ".py", "")
             way = draw.choice(TEXT_WAYS if is_text and draw.random() < 0.7 else WAYS)
             if path.suffix == ".py":  # which any change but of a digit breaks or leaves alone
                 way = digit
-            count.note(
-                f"{way.__name__} {path.relative_to(root)}", _mutated(victim, path, partial(way, draw=draw))
-            )
-        yield count
-
-
-def _mutated(victim: Victim, path: Path, way: Callable[[Path], None]) -> str:
-    digest, value = victim.look()
-    payload = path.read_bytes()
-    way(path)
-    found: list[str] = []
-
-    def look() -> None:
-        changed, other = victim.look()
-        if changed == digest and other != value:
-            found.append("another number under the same digest")
-
-    try:
-        return problem_in_time(look) or next(iter(found), "")
-    finally:
-        with suppress(FileNotFoundError):
-            path.unlink()
-        path.write_bytes(payload)
+            before, content = look(), path.read_bytes()
+            path.write_bytes(way(content, draw))
+            looked: list[tuple[object, object]] = []
+            problem = problem_of(lambda look=look, looked=looked: looked.append(look()))
+            if any(digest == before[0] and value != before[1] for digest, value in looked):
+                problem = "another number under the same digest"
+            yield Trial(f"mutated {kind}", f"{way.__name__} {path.relative_to(root)}", problem)
+            path.write_bytes(content)
