@@ -32,11 +32,6 @@ def test_files_of_several_folders_are_joined_in_sorted_order(tmp_path):
     assert found["trained"].dtype == np.bool_
 
 
-def test_writing_leaves_no_temporary_file(tmp_path):
-    write_checked(frame([record()]), tmp_path / "a.parquet")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
-
-
 def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
     write_checked(frame([record()]), path)

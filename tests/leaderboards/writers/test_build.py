@@ -56,18 +56,6 @@ def test_each_suite_gets_a_page_and_a_csv_and_nothing_else_is_left(tmp_path):
     assert sorted((tmp_path / "new").iterdir()) == paths
 
 
-def test_a_failed_write_keeps_the_old_page_and_leaves_nothing(committed, monkeypatch):
-    before = {path: path.read_bytes() for path in committed.rglob("*.*") if path.is_file()}
-
-    def fail(*args, **kwargs):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("os.replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        write_pages(frame(layers([10.0])), committed)
-    assert {path: path.read_bytes() for path in committed.rglob("*.*") if path.is_file()} == before
-
-
 def test_a_suite_cannot_write_elsewhere(tmp_path):
     paths = write_pages(frame([record(suite="../a/b c")]), tmp_path)
     assert paths == [tmp_path / "a-b-c.csv", tmp_path / "a-b-c.md"]

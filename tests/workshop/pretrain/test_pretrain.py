@@ -320,12 +320,6 @@ def test_the_commit_is_read_from_the_checkouts_files(tmp_path: Path) -> None:
     assert commit(tmp_path) == "0123"
 
 
-def test_the_command_explains_itself(capsys: Capture) -> None:
-    said = trained(capsys, "--help")
-    assert said.code == 0
-    assert "Train a mini backbone" in said.out
-
-
 def test_the_command_line_knows_all_objectives() -> None:
     assert list(OBJECTIVES) == [one.name for one in METHODS]
 

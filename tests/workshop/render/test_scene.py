@@ -89,16 +89,6 @@ def test_training_and_evaluation_streams_are_disjoint() -> None:
     assert first == np.random.PCG64(np.random.SeedSequence(ENTROPY, spawn_key=(1, 5))).random_raw()
 
 
-def test_train_and_val_pictures_differ() -> None:
-    digests = {
-        _digest(imagenet_still(namespace, index, number).rendering.pixels)
-        for namespace in (Namespace.IMAGENET_TRAIN, Namespace.IMAGENET_VAL)
-        for index in (0, 9)
-        for number in range(3)
-    }
-    assert len(digests) == 12
-
-
 def test_sample_image() -> None:
     image = sample_image(3, class_index=class_names.index("elephant"), size=(64, 48))
     assert image.pixels.shape == (48, 64, 3)
