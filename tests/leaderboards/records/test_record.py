@@ -84,13 +84,6 @@ def test_records_may_belong_to_several_suites():
     assert of_suite(records, "c").empty
 
 
-def test_heads_of_one_layer_are_different_numbers():
-    heads = [
-        record(value=float(head), head=head, date=date) for head in (-1, 0, 1) for date in ("2026", "2027")
-    ]
-    assert latest(to_frame(heads))["head"].tolist() == [-1, 0, 1]
-
-
 def test_of_each_key_the_last_one_is_kept_in_the_order_of_keys():
     random = np.random.default_rng(0)
     rows = [
