@@ -10,8 +10,9 @@ import pytest
 from layerboard.leaderboards.answer.answer import answer_frame, answers_of, unscored
 from layerboard.leaderboards.answer.phrases import answer_table, held_out_text, notes, others_text
 from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.records.record import Record
 from layerboard.tasks.framework.assess import below_best
-from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure, write_layers
+from tests.leaderboards.builder import floor, frame, layers, measured, record, scored, unsure
 
 HITS = 100.0 * (np.arange(80) % 2)
 
@@ -23,11 +24,11 @@ def fewer(wrong: int) -> np.ndarray:
     return values
 
 
-def scored(folder: Path, backbone: str, *by_layer: np.ndarray, **changes) -> list:
-    """Records of a backbone and their items."""
-    write_layers(folder, backbone, by_layer)
-    found = layers([float(one.mean()) for one in by_layer], backbone=backbone, data="d1", **changes)
-    return unsure(found, half=2.0, chosen={2: 1.0}, loss=0.5)
+def found_by(folder: Path, backbone: str, *by_layer: np.ndarray, **changes) -> list[Record]:
+    """Records of a backbone and their items, with intervals; layer 2 is chosen on every half."""
+    return unsure(
+        scored(folder, backbone, by_layer, data="d1", **changes), half=2.0, chosen={2: 1.0}, loss=0.5
+    )
 
 
 def cost(backbone: str, layer: int, milliseconds: float, **changes) -> object:
@@ -41,9 +42,9 @@ def cost(backbone: str, layer: int, milliseconds: float, **changes) -> object:
 def three(tmp_path: Path) -> pd.DataFrame:
     """DINO best at layer 2, CLIP a hit behind it, MAE far below; and the random floor."""
     return frame(
-        scored(tmp_path, "mini-mae", fewer(40), fewer(39), family="MAE"),
-        scored(tmp_path, "mini-dino", fewer(1), fewer(0), family="DINO"),
-        scored(tmp_path, "mini-clip", fewer(9), fewer(1), family="CLIP"),
+        found_by(tmp_path, "mini-mae", fewer(40), fewer(39), family="MAE"),
+        found_by(tmp_path, "mini-dino", fewer(1), fewer(0), family="DINO"),
+        found_by(tmp_path, "mini-clip", fewer(9), fewer(1), family="CLIP"),
         floor([60.0, 70.0], data="d1"),
         [cost("mini-dino", 1, 1.0), cost("mini-dino", 2, 2.04), cost("mini-clip", 2, 9.0)],
     )
@@ -64,7 +65,9 @@ def test_the_best_layer_of_the_best_backbone(three: pd.DataFrame, tmp_path: Path
 
 
 def test_layers_that_share_the_best_score_are_all_named(tmp_path: Path) -> None:
-    (found,) = answers_of(Board.of(frame(scored(tmp_path, "mini-clip", fewer(0), fewer(0))), items=tmp_path))
+    (found,) = answers_of(
+        Board.of(frame(found_by(tmp_path, "mini-clip", fewer(0), fewer(0))), items=tmp_path)
+    )
     assert (found.best.layer, found.layers) == (1, (2,))
 
 
@@ -124,7 +127,7 @@ def test_analyses_that_a_backbone_has_nothing_of_are_said_together() -> None:
 
 def test_many_rivals_are_counted(tmp_path: Path) -> None:
     names = ("mini-fs", "mini-clip", "mini-moco", "mini-mae", "mini-beit")
-    groups = [scored(tmp_path, name, fewer(9), fewer(1)) for name in names]
-    rows = frame(scored(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups)
+    groups = [found_by(tmp_path, name, fewer(9), fewer(1)) for name in names]
+    rows = frame(found_by(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups)
     (found,) = answers_of(Board.of(rows, items=tmp_path))
     assert "5 of 5 others" in others_text(found)
