@@ -1,7 +1,7 @@
 """Faults made on purpose, and a count of how each was answered.
 
-    python -m tests.faults                      all of it, about half an hour on two cores
-    python -m tests.faults --short              a few of everything, about two minutes
+    python -m tests.faults                      all of it, many minutes on two cores
+    python -m tests.faults --short              a few of everything
     python -m tests.faults --damages 100 --only damages
 
 Flips bits in, truncates and removes files of every kind that a run leaves; breaks every field of ground
