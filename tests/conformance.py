@@ -1,11 +1,10 @@
 """What each scorer was compared with, and how close it came: ``python -m tests.conformance`` writes the page.
 
-``--check`` compares with the committed page instead. The page says tolerances, and no difference that was
-measured: rounding depends on the machine, and never changes the page.
+The page says tolerances, and no difference that was measured: rounding depends on the machine, and never
+changes the page.
 """
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
@@ -90,11 +89,6 @@ def render(measured: Sequence[Findings]) -> str:
     return "\n".join([HEAD, *sections])
 
 
-def outdated(committed: str, measured: Sequence[Findings]) -> str:
-    """Why a committed page no longer holds; "" if it does."""
-    return "" if committed == render(measured) else "the text differs from what the comparisons say now"
-
-
 def _section(agreement: Agreement, findings: Findings) -> str:
     cases = golden.cases(agreement.file)
     stored = (name for name, case in cases.items() if case.get("builder", "").startswith("stored_"))
@@ -140,21 +134,5 @@ def _size(case: dict[str, Any]) -> str:
     return ", ".join(f"{name} {' x '.join(map(str, facts['shape']))}" for name, facts in inputs) or "as named"
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write the page, or check it with ``--check``."""
-    if arguments not in ([], ["--check"]):
-        print("usage: python -m tests.conformance [--check]", file=sys.stderr)
-        return 2
-    measured = measure()
-    if not arguments:
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(render(measured), encoding="utf-8")
-        return 0
-    committed = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
-    if reason := outdated(committed, measured):
-        print(f"{PAGE.name}: {reason}; run python -m tests.conformance", file=sys.stderr)
-    return int(bool(reason))
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    PAGE.write_text(render(measure()), encoding="utf-8")

@@ -1,10 +1,8 @@
-"""Files that are small and cost much, and files of other formats by the names of images."""
+"""Files that are small and cost much."""
 
 import json
 import multiprocessing
-import os
 import pickle
-import random
 import resource
 import shutil
 import struct
@@ -15,9 +13,7 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from unittest.mock import patch
 
-import numpy as np
 import torch
 from PIL import Image
 
@@ -32,8 +28,7 @@ from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.files import locate
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec.origin import TRANSFORMERS
-from tests.faults.broken_bytes import SECONDS, Victim, problem_in_time
-from tests.faults.counts import Count
+from tests.faults.trials import SECONDS, Effort, Trial, problem_of
 
 MOST_MEMORY = 2**30
 """Bytes that an answer may take beside what the process has."""
@@ -42,20 +37,22 @@ MERSENNE = 2**61 - 1
 """Whole numbers have it as their modulus when they are hashed."""
 
 
-def blow_up(root: Path, every: int = 1) -> Count:
-    """Read each bomb in a process of its own; one in ``every``.
+Bomb = tuple[str, Callable[[], object]]
+"""Its name, and what a run or ``score`` would do with it."""
+
+
+def blow_up(root: Path, effort: Effort) -> Iterator[Trial]:
+    """Read each bomb in a process of its own.
 
     What is wanted: the reader takes it, or says in one sentence what is wrong; soon, and within the memory.
     """
-    count = Count("bombs")
     for number, (kind, write) in enumerate(BOMBS.items()):
         folder = root / str(number)
         folder.mkdir(parents=True)
-        for place, (name, victim) in enumerate(write(folder)):
-            if (number + place) % every == 0:
-                count.note(f"{kind}, {name}", _bounded(victim.read))
+        for place, (name, read) in enumerate(write(folder), start=number):
+            if place % effort.every == 0:
+                yield Trial("bombs", f"{kind}, {name}", _bounded(read))
         shutil.rmtree(folder)
-    return count
 
 
 def _bounded(read: Callable[[], object]) -> str:
@@ -79,7 +76,7 @@ def _answer(read: Callable[[], object], to: Connection) -> None:
     begin, mapped = _kilobytes("VmHWM"), _kilobytes("VmSize")
     limit = 1024 * mapped + 4 * MOST_MEMORY  # a net: what is mapped need not be used
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    problem = problem_in_time(read)
+    problem = problem_of(read)
     took = 1024 * (_kilobytes("VmHWM") - begin)
     to.send(problem or (f"took {took / 2**20:.0f} MiB" if took > MOST_MEMORY else ""))
 
@@ -89,7 +86,7 @@ def _kilobytes(field: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
-def archives(folder: Path) -> Iterator[tuple[str, Victim]]:
+def archives(folder: Path) -> Iterator[Bomb]:
     """Arrays that say, or are, far more than is stored."""
     zeros = folder / "zeros.npz"
     shape = "(4000000, 128)"
@@ -108,8 +105,8 @@ def archives(folder: Path) -> Iterator[tuple[str, Victim]]:
     with zipfile.ZipFile(said, "w") as archive:
         archive.writestr("train.npy", _head("(1000000000000, 128)"))
     for path in (zeros, many, said):
-        yield f"{path.stem} of score", Victim(path, partial(score_knn, path, "standard", (3,), 0.07))
-        yield f"{path.stem} of records", Victim(path, partial(_records, path))
+        yield f"{path.stem} of score", partial(score_knn, path, "standard", (3,), 0.07)
+        yield f"{path.stem} of records", partial(_records, path)
     for name, shape in (
         ("very many", "(1000000000000, 128)"),
         ("beyond all", f"({10**30}, 8)"),
@@ -120,7 +117,7 @@ def archives(folder: Path) -> Iterator[tuple[str, Victim]]:
     ):
         path = folder / f"{name}.npy"
         path.write_bytes(_head(shape) + bytes(64))
-        yield name, Victim(path, partial(score_cka, [path, path], "unbiased", None))
+        yield name, partial(score_cka, [path, path], "unbiased", None)
 
 
 def _head(shape: str) -> bytes:
@@ -135,7 +132,7 @@ def _records(path: Path) -> None:
         raise InputError("damaged") from error
 
 
-def weights(folder: Path) -> Iterator[tuple[str, Victim]]:
+def weights(folder: Path) -> Iterator[Bomb]:
     """Lists of tensors that are long, deep or false."""
     (spec,) = find(["mini-resnet"])
     tensor = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
@@ -155,12 +152,12 @@ def weights(folder: Path) -> Iterator[tuple[str, Victim]]:
         path.write_bytes(struct.pack("<Q", len(text)) + text)
         own = replace(spec, repository=str(place), origin=TRANSFORMERS)
         read = partial(load_backbone, own, device=torch.device("cpu"), cache_dir=folder)
-        yield name, Victim(path, read)
+        yield name, read
     path.write_bytes(struct.pack("<Q", 2**62) + b"{}")
-    yield "a list without end", Victim(path, read)
+    yield "a list without end", read
 
 
-def pickles(folder: Path) -> Iterator[tuple[str, Victim]]:
+def pickles(folder: Path) -> Iterator[Bomb]:
     """Ground truth whose keys collide, that is deep, or refers to itself."""
     doubling = b"\x80\x02]q\x00" + b"".join(b"]q\x01(h\x00h\x00eq\x00" for _ in range(100_000)) + b"."
     numbers = range(1, 100_000)
@@ -186,10 +183,10 @@ def pickles(folder: Path) -> Iterator[tuple[str, Victim]]:
     for name, content in contents.items():
         path = folder / f"{name}.pkl"
         path.write_bytes(content)
-        yield name, Victim(path, partial(restricted_load, path))
+        yield name, partial(restricted_load, path)
 
 
-def pictures(folder: Path) -> Iterator[tuple[str, Victim]]:
+def pictures(folder: Path) -> Iterator[Bomb]:
     """Images of very many pixels or frames, with texts and profiles that unpack to much."""
     for name, side, mode in (("large", 20_000, 1), ("beyond all", 2**31 - 1, 8)):
         path = folder / f"{name}.png"
@@ -232,10 +229,10 @@ def pictures(folder: Path) -> Iterator[tuple[str, Victim]]:
     yield from _both("packed", path)
 
 
-def _both(name: str, path: Path) -> Iterator[tuple[str, Victim]]:
+def _both(name: str, path: Path) -> Iterator[Bomb]:
     """An image as one that is looked at, and as a mask."""
-    yield name, Victim(path, PhotoSample(name, str(path)).open)
-    yield f"{name} as a mask", Victim(path, partial(read_mask, path))
+    yield name, PhotoSample(name, str(path)).open
+    yield f"{name} as a mask", partial(read_mask, path)
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
@@ -247,75 +244,10 @@ def _png(side: int, bits: int, chunks: bytes) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + head + chunks + _chunk(b"IEND", b"")
 
 
-BOMBS: dict[str, Callable[[Path], Iterator[tuple[str, Victim]]]] = {
+BOMBS: dict[str, Callable[[Path], Iterator[Bomb]]] = {
     "arrays": archives,
     "weights": weights,
     "pickles": pickles,
     "images": pictures,
 }
 """Bombs by kind."""
-
-SCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n%%EOF\n"
-BOXES = b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41\0\0\0\x08free\0\0\0\x08mdat"
-
-FOREIGN: dict[str, bytes] = {
-    "PostScript": SCRIPT,
-    "PostScript of DOS": b"\xc5\xd0\xd3\xc6" + struct.pack("<II", 30, len(SCRIPT)) + bytes(18) + SCRIPT,
-    "PostScript behind a JPEG's mark": b"\xff\xd8\xff\xe0" + SCRIPT,
-    "PDF": b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer << /Root 1 0 R >>\n%%EOF\n",
-    "SVG": b'<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>',
-    "a page": b"<!DOCTYPE html><html><title>404</title></html>",
-    "a pointer of LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
-    "IPTC": b"\x1c\x02\x78\0\x04abcd\x1c\x03\x3c\0\x02\1\1\x1c\x08\x0a\0\x04" + SCRIPT,
-    "WMF": b"\xd7\xcd\xc6\x9a\0\0" + bytes(4) + b"\x09\0\x09\0\x48\0" + bytes(6) + b"\1\0\x09\0" + bytes(14),
-    "EMF": b"\1\0\0\0\x6c\0\0\0" + bytes(32) + b" EMF" + bytes(64),
-    "a film": BOXES,
-    "MPEG": b"\0\0\1\xb3\x01\x00\x10\x13\xff\xff\xe0\x18",
-    "GRIB": b"GRIB\0\0\0\1",
-    "HDF5": b"\x89HDF\r\n\x1a\n" + bytes(64),
-    "BUFR": b"BUFR\0\0\0\4",
-    "FPX": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1024),
-    "gzip": b"\x1f\x8b\x08\0" + bytes(20),
-    "zip": b"PK\3\4" + bytes(60),
-    "tar": b"notes".ljust(257, b"\0") + b"ustar\x0000" + bytes(248),
-    "a program": b"\x7fELF\2\1\1" + bytes(60),
-    "a script": b"#!/bin/sh\ntouch ran\n",
-    "a pickle": pickle.dumps([1]),
-    "an array": _head("(1,)") + bytes(4),
-    "parquet": b"PAR1" + bytes(20) + b"PAR1",
-    "text": "猫\n".encode(),
-    "text in 16 bits": "text".encode("utf-16"),
-}
-"""What no image is, by name."""
-
-
-def rename_foreign(root: Path, every: int = 1) -> Count:
-    """Read each foreign format by each ending of an image, with programs about that would draw it.
-
-    What is wanted: one sentence, and no program is started.
-    """
-    count = Count("foreign formats named as images")
-    root.mkdir()
-    for program in ("gs", "gswin64c", "inkscape", "rsvg-convert", "pdftoppm"):
-        (root / program).write_text(f"#!/bin/sh\ntouch '{root}/ran'\n")
-        (root / program).chmod(0o755)
-    cases = [(kind, ending) for kind in FOREIGN for ending in ("jpg", "png", "tif", "gif", "webp", "eps")]
-    random.Random(0).shuffle(cases)
-    with patch.dict(os.environ, {"PATH": f"{root}:{os.environ['PATH']}"}):
-        for kind, ending in cases[::every]:
-            path = root / f"image.{ending}"
-            path.write_bytes(FOREIGN[kind])
-            for what, victim in _both(kind, path):
-                problem = problem_in_time(partial(_refused, victim.read))
-                if (root / "ran").exists():
-                    (root / "ran").unlink()
-                    problem = "a program was started"
-                count.note(f"{what}.{ending}", problem)
-            path.unlink()
-    return count
-
-
-def _refused(read: Callable[[], object]) -> None:
-    value = read()
-    shape = np.asarray(value).shape
-    raise AssertionError(f"it was taken as an image of {shape}")

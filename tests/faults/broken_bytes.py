@@ -2,10 +2,8 @@
 
 import pickle
 import random
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -20,60 +18,63 @@ from layerboard.tasks.datasets.revisitop import ROXFORD5K
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.zoo.view.photos import formats
 from tests import fakes
-from tests.faults.broken_fields import problem_of
-from tests.faults.counts import Count
-from tests.faults.damage import flip, truncate
+from tests.faults.trials import Effort, Trial, problem_of
 from workshop.render.masks import write_mask
 
-SECONDS = 20
-"""After which an answer is too late."""
+Way = Callable[[bytes, random.Random], bytes]
+"""Makes other content of the content of a file."""
 
-Way = Callable[[Path, random.Random], None]
+Victim = tuple[Path, Callable[[], object]]
+"""A file to be damaged, and what a run or ``score`` would do with it."""
 
 
-def scatter(path: Path, draw: random.Random) -> None:
+def _flipped(content: bytes, bit: int) -> bytes:
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def flip(content: bytes, draw: random.Random) -> bytes:
+    """Turn one bit over."""
+    return _flipped(content, draw.randrange(8 * len(content)))
+
+
+def head(content: bytes, draw: random.Random) -> bytes:
+    """Turn over a bit of the first 200 bytes, which say what the rest is."""
+    return _flipped(content, draw.randrange(8 * min(200, len(content))))
+
+
+def scatter(content: bytes, draw: random.Random) -> bytes:
     """Write other bytes at 1 to 64 places."""
-    payload = bytearray(path.read_bytes())
-    for _ in range(draw.randint(1, 64)):
-        payload[draw.randrange(len(payload))] = draw.randrange(256)
-    path.write_bytes(payload)
+    changed = bytearray(content)
+    for place in draw.choices(range(len(content)), k=draw.randint(1, 64)):
+        changed[place] = draw.randrange(256)
+    return bytes(changed)
 
 
-def head(path: Path, draw: random.Random) -> None:
-    """Flip a bit among the first 200 bytes, which say what the rest is."""
-    payload = bytearray(path.read_bytes())
-    place = draw.randrange(min(200, len(payload)))
-    payload[place] ^= 1 << draw.randrange(8)
-    path.write_bytes(payload)
+def truncate(content: bytes, draw: random.Random) -> bytes:
+    """Cut the end off."""
+    return content[: draw.randrange(len(content))]
 
 
-def lengthen(path: Path, draw: random.Random) -> None:
+def lengthen(content: bytes, draw: random.Random) -> bytes:
     """Put bytes in between."""
-    payload = path.read_bytes()
-    place = draw.randrange(len(payload))
-    path.write_bytes(payload[:place] + draw.randbytes(draw.randint(1, 100)) + payload[place:])
+    place = draw.randrange(len(content))
+    return content[:place] + draw.randbytes(draw.randint(1, 100)) + content[place:]
 
 
-def empty(path: Path, draw: random.Random) -> None:
+def empty(content: bytes, draw: random.Random) -> bytes:
     """Leave nothing."""
-    del draw
-    path.write_bytes(b"")
+    del content, draw
+    return b""
 
 
-def replaced(path: Path, draw: random.Random) -> None:
+def replaced(content: bytes, draw: random.Random) -> bytes:
     """Something else altogether."""
-    path.write_bytes(draw.randbytes(path.stat().st_size))
+    return draw.randbytes(len(content))
 
 
 WAYS: tuple[Way, ...] = (flip, flip, head, head, scatter, scatter, truncate, lengthen, empty, replaced)
-
-
-@dataclass(frozen=True)
-class Victim:
-    """A file to be damaged, and what a run or ``score`` would do with it."""
-
-    path: Path
-    read: Callable[[], object]
 
 
 def pickles(folder: Path) -> Iterator[Victim]:
@@ -82,7 +83,7 @@ def pickles(folder: Path) -> Iterator[Victim]:
         root = folder / f"protocol-{protocol}"
         path = fakes.write_fake_revisited(root) / "gnd_roxford5k.pkl"
         path.write_bytes(pickle.dumps(pickle.loads(path.read_bytes()), protocol=protocol))
-        yield Victim(path, partial(ROXFORD5K.read, root))
+        yield path, partial(ROXFORD5K.read, root)
 
 
 def arrays(folder: Path) -> Iterator[Victim]:
@@ -94,16 +95,16 @@ def arrays(folder: Path) -> Iterator[Victim]:
     for name, save in (("knn", np.savez), ("packed", np.savez_compressed)):
         path = folder / f"{name}.npz"
         save(path, **knn)  # type: ignore[operator]
-        yield Victim(path, partial(score_knn, path, "standard", (3,), 0.07))
+        yield path, partial(score_knn, path, "standard", (3,), 0.07)
     path = folder / "assignments.npz"
     np.savez(path, clusters=labels[::-1], labels=labels.astype(str))
-    yield Victim(path, partial(score_clustering, None, path, "standard", None))
+    yield path, partial(score_clustering, None, path, "standard", None)
     path = folder / "features.npy"
     np.save(path, values)
-    yield Victim(path, partial(score_cka, [path, path], "unbiased", None))
+    yield path, partial(score_cka, [path, path], "unbiased", None)
     path = folder / "similarity.npy"
     np.save(path, draw.random((8, 2)))
-    yield Victim(path, partial(score_retrieval, None, path, truth, "standard"))
+    yield path, partial(score_retrieval, None, path, truth, "standard")
 
 
 def masks(folder: Path) -> Iterator[Victim]:
@@ -116,7 +117,7 @@ def masks(folder: Path) -> Iterator[Victim]:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_mask(target, np.where(mask == VOID, 0, mask).astype(np.uint8))
         for victim in (path, target):
-            yield Victim(victim, partial(score_davis, root, folder / "predicted"))
+            yield victim, partial(score_davis, root, folder / "predicted")
 
 
 def images(folder: Path) -> Iterator[Victim]:
@@ -127,7 +128,7 @@ def images(folder: Path) -> Iterator[Victim]:
         path = folder / f"{name}.jpg"
         with suppress(KeyError, OSError, ValueError):  # formats that are read alone
             picture.save(path, format=name)
-            yield Victim(path, PhotoSample(name, str(path)).open)
+            yield path, PhotoSample(name, str(path)).open
 
 
 KINDS: dict[str, Callable[[Path], Iterator[Victim]]] = {
@@ -139,41 +140,17 @@ KINDS: dict[str, Callable[[Path], Iterator[Victim]]] = {
 """Files by kind."""
 
 
-def break_bytes(root: Path, times: int, seed: int = 0) -> list[Count]:
-    """Damage one random file of each kind so many times, and read it.
+def break_bytes(root: Path, effort: Effort) -> Iterator[Trial]:
+    """Damage a random file of each kind, and read it.
 
     What is wanted: the reader takes it, or says in one sentence what is wrong; soon.
     """
-    draw, counts = random.Random(seed), []
+    draw = effort.draw()
     for number, (kind, write) in enumerate(KINDS.items()):
-        count, victims = Count(f"damaged {kind}"), list(write(root / str(number)))
-        for _ in range(times):
-            victim, way = draw.choice(victims), draw.choice(WAYS)
-            payload = victim.path.read_bytes()
-            way(victim.path, draw)
-            if victim.path.read_bytes() == payload:
-                continue
-            count.note(f"{way.__name__} {victim.path.relative_to(root)}", problem_in_time(victim.read))
-            victim.path.write_bytes(payload)
-        counts.append(count)
-    return counts
-
-
-class TooLateError(BaseException):
-    """No answer in time; nothing that readers catch."""
-
-
-def _too_late(*_: object) -> None:
-    raise TooLateError
-
-
-def problem_in_time(read: Callable[[], object]) -> str:
-    """What is wrong with how a file is answered; "" for a sentence, or where it does no harm."""
-    signal.signal(signal.SIGALRM, _too_late)
-    signal.alarm(SECONDS)
-    try:
-        return problem_of(read)
-    except TooLateError:
-        return f"no answer in {SECONDS} seconds"
-    finally:
-        signal.alarm(0)
+        victims = list(write(root / str(number)))
+        for _ in range(effort.times):
+            (path, read), way = draw.choice(victims), draw.choice(WAYS)
+            content = path.read_bytes()
+            path.write_bytes(way(content, draw))
+            yield Trial(f"damaged {kind}", f"{way.__name__} {path.relative_to(root)}", problem_of(read))
+            path.write_bytes(content)

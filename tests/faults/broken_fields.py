@@ -2,21 +2,15 @@
 
 import copy
 import json
-import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from layerboard.tasks.datasets.coco import CocoEntry, Regions
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.spair import SpairEntry
-from layerboard.zoo.errors import InputError
 from tests import fakes
-from tests.faults.counts import Count
-
-LONGEST = 600
-"""Characters of a sentence that people still read."""
+from tests.faults.trials import Effort, Trial, problem_of
 
 FieldPath = tuple[str | int, ...]
 
@@ -43,36 +37,24 @@ WRONG: dict[str, str] = {
 """Values in JSON, by name."""
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """A fake dataset, one of its JSON files, and its reader."""
-
-    name: str
-    write: Callable[[Path], Path]
-    file: str
-    read: Callable[[Path], object]
-
-
-DATASETS = (
-    Dataset(
-        "coco",
+DATASETS: dict[str, tuple[Callable[[Path], Path], str, Callable[[Path], object]]] = {
+    "coco": (
         lambda root: fakes.write_fake_coco(root, images=2),
         "coco/annotations/instances_val2017.json",
         lambda root: CocoEntry(images=2, first=2).read(root),
     ),
-    Dataset(
-        "partimagenet",
+    "partimagenet": (
         lambda root: fakes.write_fake_partimagenet(root, images=1),
         "PartImageNet/train.json",
         lambda root: PartImageNetEntry(images=18, classes=6, supercategories=2, parts=4).read(root),
     ),
-    Dataset(
-        "spair",
+    "spair": (
         fakes.write_fake_spair,
         "SPair-71k/PairAnnotation/test",
         lambda root: SpairEntry(pairs=4, categories=2).read(root),
     ),
-)
+}
+"""Fake datasets by name: how one is written, one of its JSON files, and its reader."""
 
 
 def field_paths(content: object, at: FieldPath = ()) -> Iterator[FieldPath]:
@@ -87,15 +69,14 @@ def field_paths(content: object, at: FieldPath = ()) -> Iterator[FieldPath]:
 
 def broken(content: Any, path: FieldPath) -> Iterator[tuple[str, str]]:
     """The document, as text, with one field broken in every way, or left out."""
+    text = json.dumps(MARK)
     if path:
-        without = copy.deepcopy(content)
-        holder = _at(without, path[:-1])
+        changed = copy.deepcopy(content)
+        holder = _at(changed, path[:-1])
+        holder[path[-1]] = MARK
+        text = json.dumps(changed)
         del holder[path[-1]]
-        yield "left out", json.dumps(without)
-    marked = copy.deepcopy(content)
-    if path:
-        _at(marked, path[:-1])[path[-1]] = MARK
-    text = json.dumps(marked) if path else json.dumps(MARK)
+        yield "left out", json.dumps(changed)
     for name, value in WRONG.items():
         yield name, text.replace(json.dumps(MARK), value)
 
@@ -106,29 +87,26 @@ def _at(content: Any, path: FieldPath) -> Any:
     return content
 
 
-def break_fields(root: Path, every: int = 1) -> Count:
-    """Read each document with each field broken; one try in ``every``.
+def break_fields(root: Path, effort: Effort) -> Iterator[Trial]:
+    """Read each document with each field broken.
 
     What is wanted: the reader takes it, or says in one sentence what is wrong with which file.
     """
-    count, number = Count("fields of ground truth broken"), 0
-    for dataset in DATASETS:
-        folder = root / dataset.name
-        dataset.write(folder)
-        path = folder / dataset.file
+    number = 0
+    for name, (write, file, read) in DATASETS.items():
+        folder = root / name
+        write(folder)
+        path = folder / file
         path = sorted(path.iterdir())[0] if path.is_dir() else path
-        text = path.read_text()
-        content = json.loads(text)
+        content = json.loads(path.read_text())
         for where in field_paths(content):
-            for name, changed in broken(content, where):
+            for way, changed in broken(content, where):
                 number += 1
-                if number % every:
-                    continue
-                path.write_text(changed)
-                title = f"{dataset.name} {'.'.join(map(str, where)) or 'document'}, {name}"
-                count.note(title, problem_of(lambda folder=folder, read=dataset.read: used(read(folder))))
-        path.write_text(text)
-    return count
+                if number % effort.every == 0:
+                    path.write_text(changed)
+                    title = f"{name} {'.'.join(map(str, where)) or 'document'}, {way}"
+                    problem = problem_of(lambda folder=folder, read=read: used(read(folder)))
+                    yield Trial("fields of ground truth broken", title, problem)
 
 
 def used(data: object) -> None:
@@ -137,25 +115,3 @@ def used(data: object) -> None:
         for image in data.images:
             for region in image.regions:
                 region.mask()
-
-
-def problem_of(act: Callable[[], object]) -> str:
-    """What is wrong with how something bad was answered; "" for a sentence, or where it does no harm."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", DeprecationWarning)  # pycocotools
-        try:
-            act()
-        except InputError as error:
-            return _problem_of_sentence(str(error))
-        except Exception as error:
-            return f"{type(error).__name__}: {str(error)[:120]}"
-    return ""
-
-
-def _problem_of_sentence(text: str) -> str:
-    if not text or len(text) > LONGEST:
-        return f"a sentence of {len(text)} characters"
-    if "\n" in text or "\0" in text:
-        return "a sentence with line breaks"
-    return ""

@@ -2,14 +2,15 @@
 
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from layerboard.leaderboards.records.items import read_items
-from tests.faults.counts import Count
-from tests.faults.places import Reference, again, difference
+from tests.faults.broken_bytes import flip, truncate
+from tests.faults.places import Reference, again, difference, reference_in
+from tests.faults.trials import Effort, Trial
 
 KINDS: dict[str, str] = {
     "shards": "cache/features/*/*/*.safetensors",
@@ -22,66 +23,44 @@ KINDS: dict[str, str] = {
 """Files that a run leaves, by kind."""
 
 
-def flip(path: Path, draw: random.Random) -> None:
-    """Turn one bit over."""
-    payload = bytearray(path.read_bytes())
-    place = draw.randrange(8 * len(payload))
-    payload[place // 8] ^= 1 << place % 8
-    path.write_bytes(payload)
+WAYS = ("flip", "flip", "truncate", "remove", "exchange", "crowd")
+"""Exchange: a file of the same kind, of another backbone, task or number. Crowd: one of somebody else."""
 
 
-def truncate(path: Path, draw: random.Random) -> None:
-    """Cut the end off."""
-    payload = path.read_bytes()
-    path.write_bytes(payload[: draw.randrange(len(payload))])
-
-
-def remove(path: Path, draw: random.Random) -> None:
-    """Take the file away."""
-    del draw
-    path.unlink()
-
-
-def exchange(path: Path, draw: random.Random) -> None:
-    """Put a file of the same kind in its place, of another backbone, task or number."""
+def damage(path: Path, draw: random.Random) -> str:
+    """Damage a file in a way that is drawn; gives the way."""
+    way = draw.choice(WAYS)
+    is_shard = path.suffix == ".safetensors"  # which has its checksum in its name
+    if change := {"flip": flip, "truncate": truncate}.get(way):
+        path.write_bytes(change(path.read_bytes(), draw))
+        return way
     others = sorted({*path.parents[1].glob(f"*/*{path.suffix}")} - {path})
     path.unlink()
-    other = draw.choice(others)
-    # a shard has its checksum in its name
-    shutil.copyfile(other, path.with_name(other.name) if path.suffix == ".safetensors" else path)
+    if way == "exchange":
+        other = draw.choice(others)
+        shutil.copyfile(other, path.with_name(other.name) if is_shard else path)
+    elif way == "crowd":
+        name = draw.choice(("._x", "notes")) if is_shard else "._x"
+        path.with_name(name + path.suffix).write_bytes(b"mine")
+    return way
 
 
-def crowd(path: Path, draw: random.Random) -> None:
-    """Put a file of somebody else beside it, and take it away."""
-    name = draw.choice(["._x", "notes"]) if path.suffix == ".safetensors" else "._x"
-    path.with_name(name + path.suffix).write_bytes(b"mine")
-    path.unlink()
-
-
-WAYS: tuple[Callable[[Path, random.Random], None], ...] = (flip, flip, truncate, remove, exchange, crowd)
-
-
-def damage_files(reference: Reference, folder: Path, times: int, seed: int = 0) -> list[Count]:
-    """Damage one random file of each kind so many times, run again, and compare everything that is left.
+def damage_files(folder: Path, effort: Effort) -> Iterator[Trial]:
+    """Damage one random file of each kind, run again, and compare everything that is left.
 
     What is wanted: the same records, and files of every kind as they were.
     """
-    draw, counts = random.Random(seed), []
+    reference, draw = reference_in(folder.parent), effort.draw()
     for kind, pattern in KINDS.items():
-        count = Count(f"damaged {kind}")
-        for number in range(times):
+        for number in range(effort.times):
             place = folder / f"{kind}-{number}"
             shutil.copytree(reference.place, place)
             victim = draw.choice(sorted(place.glob(pattern)))
-            way = draw.choice(WAYS)
-            way(victim, draw)
+            way, file = damage(victim, draw), victim.relative_to(place)
             if kind == "shards":  # records that are there would be enough
                 shutil.rmtree(place / "out" / "records")
-            name = f"{way.__name__} {victim.relative_to(place)}"
-            count.note(name, _problem(place, reference, victim.relative_to(place)))
+            yield Trial(f"damaged {kind}", f"{way} {file}", _problem(place, reference, file))
             shutil.rmtree(place)
-        counts.append(count)
-    return counts
 
 
 def _problem(place: Path, reference: Reference, victim: Path) -> str:

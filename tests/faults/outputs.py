@@ -1,18 +1,17 @@
-"""Output folders of others: forged records, exchanges, names that steer."""
+"""Output folders of others: forged records, and files of one backbone under the name of another."""
 
-import random
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
 
 from layerboard.leaderboards.records.checksum import companions_of, write_checked
 from layerboard.leaderboards.records.record import ABSENT, UNLIKE
-from layerboard.zoo.errors import printable
-from tests.faults.counts import Count
-from tests.faults.places import BACKBONES, Reference
+from tests.faults.places import BACKBONES, Reference, reference_in
+from tests.faults.trials import Effort, Trial
 from tests.faults.wrong_options import Answer, answered
 
 READERS = (
@@ -59,13 +58,20 @@ FIELDS: Mapping[str, tuple[object, ...]] = {
 """Values of fields, some of which no run writes, and others that no file of that name has."""
 
 
-def forge_records(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
+def disturb_outputs(folder: Path, effort: Effort) -> Iterator[Trial]:
+    """Forge and exchange in copies of what a run leaves, and read these."""
+    reference = reference_in(folder.parent)
+    for part in (forge_records, exchange_folders):
+        yield from part(reference, folder, effort)
+
+
+def forge_records(reference: Reference, folder: Path, effort: Effort) -> Iterator[Trial]:
     """Give some rows of a file of records other values, or twice, and merge it with what a run wrote.
 
     What is wanted: one sentence, or the records of the run as they were.
     """
-    draw, count = random.Random(seed), Count("forged records of merged folders")
-    for number in range(times):
+    draw = effort.draw()
+    for number in range(effort.times):
         place = folder / f"forged-records-{number}"
         for name in ("a", "b"):
             shutil.copytree(reference.place / "out", place / name)
@@ -81,16 +87,14 @@ def forge_records(reference: Reference, folder: Path, times: int, seed: int = 0)
             cells = [value if row in some else cell for row, cell in rows[column].items()]
             rows = rows.assign(**{column: pd.Series(cells, rows.index, dtype=object)})
             title = f"{column} {str(value)[:40]!r} in {len(some)} rows"
-        try:
+        with suppress(TypeError, ValueError, OverflowError):  # no such table can be written
             write_checked(rows, victim, beside)
-        except (TypeError, ValueError, OverflowError):  # no such table can be written
-            shutil.rmtree(place)
-            continue
-        answer = answered(("merge", "a", "b", "--output", "together"), place)
-        problem = _unlike(place / "a", place / "together") if answer.code == 0 else f"exit code {answer.code}"
-        count.note(f"{title} of {victim.name}", answer.problem or ("" if answer.code == 2 else problem))
+            answer = answered(("merge", "a", "b", "--output", "together"), place)
+            problem = answer.problem
+            if not problem and answer.code != 2:
+                problem = _unlike(place / "a", place / "together") if not answer.code else "exit code 1"
+            yield Trial("forged records of merged folders", f"{title} of {victim.name}", problem)
         shutil.rmtree(place)
-    return count
 
 
 def _unlike(honest: Path, merged: Path) -> str:
@@ -104,31 +108,29 @@ def _unlike(honest: Path, merged: Path) -> str:
     return ""
 
 
-def exchange_folders(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
+def exchange_folders(reference: Reference, folder: Path, effort: Effort) -> Iterator[Trial]:
     """Exchange folders or files of two backbones, and read what is there with a random command.
 
     What is wanted: a sentence or a reason, or the numbers as they were, perhaps without marks and pictures.
     """
-    draw, count = random.Random(seed), Count("exchanged folders")
+    draw = effort.draw()
     usual: dict[tuple[str, ...], Answer] = {}
-    for number in range(times):
+    for number in range(effort.times):
         words, place = draw.choice(READERS), folder / f"exchanged-{number}"
-        shutil.copytree(reference.place / "out", place / "out")
         if words not in usual:
+            shutil.copytree(reference.place / "out", place / "out")
             usual[words] = _read(words, place)
             shutil.rmtree(place)
-            shutil.copytree(reference.place / "out", place / "out")
+        shutil.copytree(reference.place / "out", place / "out")
         kind = draw.choice(("items", "arrays", "examples", "records"))
         below = place / "out" / kind
         two = draw.choice(sorted(_pairs(below, whole=draw.random() < 0.5)))
         _swap(*two)
-        title = (
-            f"{' '.join(words)} with exchanged {' and '.join(str(path.relative_to(below)) for path in two)}"
-        )
+        names = " and ".join(str(path.relative_to(below)) for path in two)
         answer = _read(words, place)
-        count.note(f"{title} of {kind}", answer.problem or _unsaid(answer, usual[words]))
+        problem = answer.problem or _unsaid(answer, usual[words])
+        yield Trial("exchanged folders", f"{' '.join(words)} with exchanged {names} of {kind}", problem)
         shutil.rmtree(place)
-    return count
 
 
 def _pairs(below: Path, *, whole: bool) -> Iterator[tuple[Path, Path]]:
@@ -181,55 +183,3 @@ def _unsaid(answer: Answer, usual: Answer) -> str:
 def _words(line: str) -> set[str]:
     """The words of a line, without marks of ties and the bytes of pictures."""
     return {*re.sub(r"\$\^\{\\approx\}\$|≈|<image [^>]*>", "", line).split()}
-
-
-STEERING = (
-    *("\x1b]0;owned\x07", "\x9b31m", "\x1b[2J", "\x08\x08", "\r", "\x7f", "\x00", "\x0b", "\x85"),
-    *("\u202e", "\u2066", "\ufffe", "\x1bP1$r\x1b\\", "[red]"),
-    *("<script>alert(1)</script>", "=1+1", "|", "`", "$(id)"),
-)
-"""What steers a terminal, the order of reading, or a page; and what only looks like it."""
-
-NAMED = (
-    "backbone",
-    "family",
-    "task",
-    "dataset",
-    "protocol",
-    "coverage",
-    "reason",
-    "metric",
-    "device",
-    "suite",
-    "version",
-)
-"""Columns of records that hold names."""
-
-
-def name_steering(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
-    """Put characters that steer into a column of all records of a backbone, and read these with a command.
-
-    What is wanted: a sentence or pages, none of which steers anything.
-    """
-    draw, count = random.Random(seed), Count("control characters in names")
-    for number in range(times):
-        words, place = draw.choice((*READERS, ("merge",))), folder / f"steering-{number}"
-        shutil.copytree(reference.place / "out", place / "out")
-        column, mark, backbone = draw.choice(NAMED), draw.choice(STEERING), draw.choice(BACKBONES)
-        for path in sorted((place / "out" / "records" / backbone).rglob("*.parquet")):
-            frame = pd.read_parquet(path)
-            marked = frame[column].map(lambda text, mark=mark: f"{text[:2]}{mark}{text[2:]}")
-            write_checked(frame.assign(**{column: marked}), path, companions_of(path.read_bytes()))
-        if words == ("merge",):
-            words = ("merge", "out", "out")
-        answer = _read(words, place)
-        problem = answer.problem or _steers(answer.said, mark)
-        count.note(f"{words[0]} with {mark!r} in {column} of {backbone}", problem)
-        shutil.rmtree(place)
-    return count
-
-
-def _steers(said: str, mark: str) -> str:
-    if found := sorted({*said} - {*printable(said)}):
-        return f"steers by {found}"
-    return "holds a script" if "script" in mark and mark in said else ""

@@ -1,6 +1,7 @@
 """Tiny runs to be disturbed: their data, and the records that they should end with."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -22,8 +23,9 @@ class Reference:
     records: pd.DataFrame
 
 
-def make_reference(folder: Path) -> Reference:
-    """Write the data and carry out one undisturbed run."""
+@cache
+def reference_in(folder: Path) -> Reference:
+    """Write the data into a folder and carry out one undisturbed run, once for all parts of the trials."""
     data = write_data(folder / "data")
     return Reference(data, folder / "whole", again(folder / "whole", data))
 

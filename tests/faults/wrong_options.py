@@ -2,37 +2,23 @@
 
 import contextlib
 import io
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from unittest.mock import patch
 
 from layerboard.benchmark.commands.app import command_line, main
-from tests.faults.counts import Count
+from tests.faults.trials import Effort, Trial, in_time
 
 Arguments = tuple[str, ...]
-
-SECONDS = 20
-"""After which an answer is too late."""
 
 NUMBERS = ("-1", "0.5", "x", "", "nan", "1e400", "9" * 25)
 PATHS = ("nowhere", "", "\0", "x" * 5000, "file/below", "file")
 WORDS = (
-    "",
-    "nonsense",
-    "*",
-    "../..",
-    "-",
-    "=",
-    "a=b=c",
-    "猫",
-    "x\ny",
-    "module:nothing",
-    "nowhere:nothing",
-    ",",
-    "9" * 400,
+    *("", "nonsense", "*", "../..", "-", "=", "a=b=c", "猫", "x\ny", ",", "9" * 400),
+    *("module:nothing", "nowhere:nothing"),
 )
 
 NEEDED: dict[str, Arguments] = {
@@ -83,28 +69,17 @@ def cases() -> Iterator[Arguments]:
             yield (*usual, option.opts[0])
 
 
-def try_options(folder: Path, every: int = 1) -> Count:
-    """Give each command each wrong value; one try in ``every``.
+def try_options(folder: Path, effort: Effort) -> Iterator[Trial]:
+    """Give each command each wrong value.
 
     What is wanted: exit code 2 and at most one sentence of ours, or the usage of the option; 0 or 1 where the
     value does no harm. Never a traceback.
     """
-    count = Count("wrong values of options")
     folder.mkdir()
     (folder / "file").write_text("a file in the way")
-    for number, arguments in enumerate(cases(), start=1):
-        if number % every == 0:
-            count.note(" ".join(arguments)[:150], problem_of(arguments, folder))
-    return count
-
-
-def _too_long(*_: object) -> None:
-    raise TimeoutError(f"no answer in {SECONDS} seconds")
-
-
-def problem_of(arguments: Sequence[str], folder: Path) -> str:
-    """What is wrong with how a command line is answered; "" for a sentence."""
-    return answered(arguments, folder).problem
+    for arguments in islice(cases(), effort.every - 1, None, effort.every):
+        problem = answered(arguments, folder).problem
+        yield Trial("wrong values of options", " ".join(arguments)[:150], problem)
 
 
 @dataclass(frozen=True)
@@ -125,17 +100,14 @@ def answered(arguments: Sequence[str], folder: Path) -> Answer:
         contextlib.redirect_stderr(err),
         patch.object(sys, "argv", ["layerboard", *arguments]),
     ):
-        signal.signal(signal.SIGALRM, _too_long)
-        signal.alarm(SECONDS)
         try:
-            main()
+            with in_time():
+                main()
             code: object = 0
         except SystemExit as stop:
             code = stop.code
         except BaseException as error:
             return Answer(f"{type(error).__name__}: {str(error)[:120]}")
-        finally:
-            signal.alarm(0)
     return Answer(_problem(code, out.getvalue(), err.getvalue()), code, out.getvalue() + err.getvalue())
 
 

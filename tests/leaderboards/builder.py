@@ -131,6 +131,35 @@ def write_layers(
     write_items(items, folder / scored_path(key, backbone))
 
 
+def hits(right: float, count: int = 100) -> np.ndarray:
+    """The scores of some images of which so many, the first ones, are right: 100 or 0."""
+    return 100.0 * (np.arange(count) < right)
+
+
+def scored(
+    folder: Path,
+    backbone: str,
+    by_layer: Sequence[Sequence[float]] | Mapping[str, Sequence[Sequence[float]]],
+    prefix: str = "image ",
+    **changes: Any,
+) -> list[Record]:
+    """Records of a backbone and, in a folder, the items that its scores are the means of.
+
+    ``by_layer`` are values of items layer by layer, or these by pooling, the primary one first.
+    """
+    usual = {"task": "knn", "dataset": "mini-imagenet", "metric": "top-1", "pooling": "cls", "transform": ""}
+    facts = {**usual, **changes, "backbone": backbone}
+    by_pooling = by_layer if isinstance(by_layer, Mapping) else {facts["pooling"]: by_layer}
+    items, records = dict[int | tuple[int, str], Sequence[float]](), list[Record]()
+    for place, (pooling, every) in enumerate(by_pooling.items()):
+        items |= {(layer, pooling): values for layer, values in enumerate(every, start=1)}
+        own = {**facts, "pooling": pooling, "primary": not place}
+        records += layers([float(np.mean(values)) for values in every], **own)
+    key = task_key(facts["task"], facts["dataset"], "standard", facts["transform"])
+    write_layers(folder, backbone, items, key, metric=facts["metric"], prefix=prefix)
+    return records
+
+
 def frame(*groups: Iterable[Record]) -> pd.DataFrame:
     return to_frame([one for group in groups for one in group])
 

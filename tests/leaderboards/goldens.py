@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure, write_layers
+from tests.leaderboards.builder import NAN, floor, frame, hits, layers, pair, record, unsure, write_layers
 from tests.leaderboards.shown import render_page
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -63,15 +63,10 @@ def write_measured(folder: Path) -> None:
     for backbone, rows in records[records["family"] != "random"].groupby("backbone"):
         shift = int(backbone == "mini-dino")
         places = {
-            (layer, pooling): 100.0 * np.roll(_hits(right), shift)[order]
+            (layer, pooling): np.roll(hits(right), shift)[order]
             for layer, pooling, right in zip(rows["layer"], rows["pooling"], rows["value"], strict=True)
         }
         write_layers(folder, str(backbone), places)
-
-
-def _hits(count: float) -> np.ndarray:
-    """So many ones of 100, then zeros."""
-    return (np.arange(100) < count).astype(float)
 
 
 def _unsure_knn():

@@ -2,7 +2,7 @@
 
 Every case in the JSON files beside this module has a ``builder`` (a function name below), a ``recipe`` (its
 argument) and ``inputs`` (dtype, shape and SHA-256 of each array the builder returns).  ``build(case, folder)``
-returns a dict of NumPy arrays; ``python -m tests.reference.inputs`` rebuilds all cases beside this file and checks the digests.
+returns a dict of NumPy arrays; tests compare them with their digests.
 
 Random numbers come only from ``numpy.random.Generator(PCG64(seed))`` through ``standard_normal``, ``integers`` and ``random``.
 Normal draws are rounded to multiples of 1/4096 and everything after that uses element-wise + - * / on float64 (no
@@ -15,7 +15,7 @@ import os
 
 import numpy as np
 
-from tests.reference.recipes import digest, generator, normal, smooth
+from tests.reference.recipes import generator, normal, smooth
 
 
 def draw_labels(rng, n, weights):
@@ -183,26 +183,6 @@ def moving_shapes(r):
     return out
 
 
-def stored_masks(r, load):
-    """Index masks read from image files; the prediction of frame t is the stored result of frame max(0, t - lag).
-
-    load(relative_path) must return the (H, W) uint8 index map of one PNG.  Returns "<s>/gt" and "<s>/pred",
-    (T, H, W) uint8, for each sequence s in r["sequences"] (name -> number of frames).
-    """
-    out = {}
-    for s, frames in r["sequences"].items():
-        out[s + "/gt"] = np.stack([load("%s/%s/%05d.png" % (r["gt_folder"], s, t)) for t in range(frames)])
-        out[s + "/pred"] = np.stack(
-            [load("%s/%s/%05d.png" % (r["result_folder"], s, max(0, t - r["lag"]))) for t in range(frames)]
-        )
-    return out
-
-
-def stored_first_masks(r, load):
-    """First index mask (H, W) uint8 of each sequence in r["sequences"], read by load(relative_path)."""
-    return {s: load("%s/%s/00000.png" % (r["folder"], s)) for s in r["sequences"]}
-
-
 def moving_features(r):
     """Token features of a short video and the label map of its first frame.
 
@@ -341,41 +321,13 @@ def token_sets(r):
     return {"X": x.astype(np.float32), "Y": y.astype(np.float32)}
 
 
-# ----------------------------------------------------------------------------------------------------- checking
+# ----------------------------------------------------------------------------------------------- one of them
 
 
-def build(case, folder=".", load=None):
-    """All input arrays of a case (dict of arrays), or None if it needs image files and no `load` was given."""
+def build(case, folder="."):
+    """All input arrays of a case (dict of arrays)."""
     function, recipe = globals()[case["builder"]], case["recipe"]
     if case["builder"] == "retrieval_scores":
         with open(os.path.join(folder, recipe["gnd_file"])) as f:
             return function(recipe, json.load(f))
-    if case["builder"].startswith("stored_"):
-        return None if load is None else function(recipe, load)
     return function(recipe)
-
-
-def check(folder, load=None):
-    """Rebuild every case of every JSON file in folder and compare digests; returns (checked, skipped) counts."""
-    checked = skipped = 0
-    for name in sorted(os.listdir(folder)):
-        if not name.endswith(".json"):
-            continue
-        with open(os.path.join(folder, name)) as f:
-            cases = json.load(f).get("cases", [])
-        for case in cases:
-            if "builder" not in case:
-                continue
-            arrays = build(case, folder, load)
-            if arrays is None:
-                skipped += 1
-                continue
-            found = {k: digest(v) for k, v in arrays.items()}
-            if found != case["inputs"]:
-                raise SystemExit("inputs differ: %s / %s" % (name, case["name"]))
-            checked += 1
-    return checked, skipped
-
-
-if __name__ == "__main__":
-    print("cases checked, skipped:", check(os.path.dirname(os.path.abspath(__file__))))

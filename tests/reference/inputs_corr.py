@@ -1,16 +1,12 @@
 """Rebuild the inputs of correspondence.json and tracking.json from their recipes; plain NumPy.
 
 Every case has a ``builder`` (a function name below), a ``recipe`` (its argument) and ``inputs`` (dtype, shape and
-SHA-256 of each array).  ``build(case)`` returns a dict of arrays; ``python -m tests.reference.inputs_corr`` rebuilds all cases beside
-this file and checks all digests.
+SHA-256 of each array).  ``build(case)`` returns a dict of arrays.
 
 Random numbers come only from ``numpy.random.Generator(PCG64(seed))`` (``standard_normal``, ``integers``).  Normal
 draws are rounded to multiples of 1/4096, all that follows is element-wise float64 without reductions, products of
 matrices or transcendental functions, and the cast to float32 comes last: the result is the same on every platform.
 """
-
-import json
-import os
 
 import numpy as np
 
@@ -71,18 +67,3 @@ def build(case):
         if digest(arrays[name]) != expected:
             raise ValueError(f"{case['name']}: {name} differs from its digest")
     return {name: arrays[name] for name in case["inputs"]}
-
-
-def check(folder=None):
-    """Rebuild every case of the JSON files in a folder (default: this file's)."""
-    folder = folder or os.path.dirname(os.path.abspath(__file__))
-    for file in ("correspondence.json", "tracking.json"):
-        with open(os.path.join(folder, file)) as handle:
-            cases = json.load(handle)["cases"]
-        for case in cases:
-            build(case)
-        print(f"{file}: {len(cases)} cases rebuilt")
-
-
-if __name__ == "__main__":
-    check()

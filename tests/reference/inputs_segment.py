@@ -1,13 +1,13 @@
 """Rebuild the inputs of segment.json from its recipes; plain NumPy.
 
-``build(case)`` returns a dict of arrays; ``python -m tests.reference.inputs_segment`` rebuilds all cases beside this file and
-checks their digests.  Random numbers come only from ``Generator(PCG64(seed))`` through ``standard_normal`` (rounded
+``build(case)`` returns a dict of arrays; tests compare them with their digests.
+Random numbers come only from ``Generator(PCG64(seed))`` through ``standard_normal`` (rounded
 to multiples of 1/4096) and ``integers``; everything after that is element-wise + - * / on float64, cast at the end.
 """
 
 import numpy as np
 
-from tests.reference.recipes import check, generator, normal
+from tests.reference.recipes import generator, normal
 
 
 def _paint(rng, size, shapes, classes, void):
@@ -107,7 +107,3 @@ def label_maps(r):
 def build(case):
     """All input arrays of a case."""
     return {"scenes": scenes, "planted": planted, "label_maps": label_maps}[case["builder"]](case["recipe"])
-
-
-if __name__ == "__main__":
-    print("cases checked:", check("segment.json", build))

@@ -1,7 +1,6 @@
 """The answer to each column: what is best, what may be, too, and what it costs; and how a table says it."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,9 @@ import pytest
 from layerboard.leaderboards.answer.answer import answer_frame, answers_of, unscored
 from layerboard.leaderboards.answer.phrases import answer_table, held_out_text, notes, others_text
 from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.records.record import Record
 from layerboard.tasks.framework.assess import below_best
-from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure, write_layers
+from tests.leaderboards.builder import floor, frame, layers, measured, record, scored, unsure
 
 HITS = 100.0 * (np.arange(80) % 2)
 
@@ -24,11 +24,11 @@ def fewer(wrong: int) -> np.ndarray:
     return values
 
 
-def scored(folder: Path, backbone: str, *by_layer: np.ndarray, **changes) -> list:
-    """Records of a backbone and their items."""
-    write_layers(folder, backbone, by_layer)
-    found = layers([float(one.mean()) for one in by_layer], backbone=backbone, data="d1", **changes)
-    return unsure(found, half=2.0, chosen={2: 1.0}, loss=0.5)
+def found_by(folder: Path, backbone: str, *by_layer: np.ndarray, **changes) -> list[Record]:
+    """Records of a backbone and their items, with intervals; layer 2 is chosen on every half."""
+    return unsure(
+        scored(folder, backbone, by_layer, data="d1", **changes), half=2.0, chosen={2: 1.0}, loss=0.5
+    )
 
 
 def cost(backbone: str, layer: int, milliseconds: float, **changes) -> object:
@@ -42,9 +42,9 @@ def cost(backbone: str, layer: int, milliseconds: float, **changes) -> object:
 def three(tmp_path: Path) -> pd.DataFrame:
     """DINO best at layer 2, CLIP a hit behind it, MAE far below; and the random floor."""
     return frame(
-        scored(tmp_path, "mini-mae", fewer(40), fewer(39), family="MAE"),
-        scored(tmp_path, "mini-dino", fewer(1), fewer(0), family="DINO"),
-        scored(tmp_path, "mini-clip", fewer(9), fewer(1), family="CLIP"),
+        found_by(tmp_path, "mini-mae", fewer(40), fewer(39), family="MAE"),
+        found_by(tmp_path, "mini-dino", fewer(1), fewer(0), family="DINO"),
+        found_by(tmp_path, "mini-clip", fewer(9), fewer(1), family="CLIP"),
         floor([60.0, 70.0], data="d1"),
         [cost("mini-dino", 1, 1.0), cost("mini-dino", 2, 2.04), cost("mini-clip", 2, 9.0)],
     )
@@ -64,24 +64,10 @@ def test_the_best_layer_of_the_best_backbone(three: pd.DataFrame, tmp_path: Path
     assert (found.best.ms, found.device) == (2.04, "a card")
 
 
-def test_without_items_nothing_is_compared(three: pd.DataFrame, tmp_path: Path) -> None:
-    for items in (None, tmp_path / "nowhere"):
-        (found,) = answers_of(Board.of(three, items=items))
-        assert (found.rivals, found.untested, found.compared) == ((), ("mini-clip", "mini-mae"), 0)
-        assert (found.layers, math.isnan(found.best.loss)) == ((), True)
-
-
-def test_backbones_that_share_the_best_score_are_all_named(tmp_path: Path) -> None:
-    both = frame(
-        scored(tmp_path, "mini-dino", fewer(9), fewer(0), family="DINO"),
-        scored(tmp_path, "mini-clip", fewer(9), fewer(0), family="CLIP"),
-    )
-    (found,) = answers_of(Board.of(both, items=tmp_path))
-    assert {found.best.backbone, *found.rivals} == {"mini-dino", "mini-clip"}
-
-
 def test_layers_that_share_the_best_score_are_all_named(tmp_path: Path) -> None:
-    (found,) = answers_of(Board.of(frame(scored(tmp_path, "mini-clip", fewer(0), fewer(0))), items=tmp_path))
+    (found,) = answers_of(
+        Board.of(frame(found_by(tmp_path, "mini-clip", fewer(0), fewer(0))), items=tmp_path)
+    )
     assert (found.best.layer, found.layers) == (1, (2,))
 
 
@@ -92,16 +78,6 @@ def test_costs_are_those_of_the_device_that_was_measured_last(three: pd.DataFram
     (found,) = answers_of(Board.of(pd.concat([three, frame([cost("mini-clip", 2, 1.5, **newer)])])))
     (row,) = answer_frame([found]).to_dict("records")
     assert (math.isnan(found.best.ms), row["device"]) == (True, "")
-
-
-def test_times_that_other_work_disturbed_are_called_so(three: pd.DataFrame) -> None:
-    said = {}
-    for backbone in ("mini-clip", "mini-dino"):
-        waited = frame([cost(backbone, -1, 50.0, metric="waiting")])
-        found = answers_of(Board.of(pd.concat([three, waited])))
-        (row,) = answer_table(found).to_dict("records")
-        said[backbone] = (found[0].best.disturbed, row["ms"])
-    assert said == {"mini-clip": (False, "2.04"), "mini-dino": (True, "2.04 (disturbed)")}
 
 
 def test_a_floor_and_analyses_alone_answer_nothing() -> None:
@@ -149,39 +125,9 @@ def test_analyses_that_a_backbone_has_nothing_of_are_said_together() -> None:
     )
 
 
-def test_the_best_pooling_is_the_answer() -> None:
-    better = unsure(layers([30.0, 5.0], pooling="mean", primary=False), half=2.0, chosen={1: 1.0}, loss=0.5)
-    found = answers_of(Board.of(frame(layers([10.0, 20.0]), better, floor([3.0]))))
-    (row,) = answer_table(found).to_dict("records")
-    assert (row["vectors"], row["layer"], row["score"]) == ("mean", "1/2", "30.0 ± 2.0")
-    assert held_out_text(found[0]).startswith("held out 29.5 %")
-    assert found[0].column.floors["mean"].tolist() == [3]
-
-
-def test_backbones_are_ranked_and_compared_in_all_poolings(tmp_path: Path) -> None:
-    other = [replace(one, pooling="mean", primary=False) for one in layers([48.75, 45.0], data="d1")]
-    dino = [replace(one, backbone="mini-dino", family="DINO") for one in other]
-    own = frame(scored(tmp_path, "mini-clip", fewer(9), fewer(2)), layers([10.0, 9.0], data="d1"), dino)
-    write_layers(tmp_path, "mini-dino", [fewer(1), fewer(4)], pooling="mean")
-    (found,) = answers_of(Board.of(own, items=tmp_path))
-    assert (found.best.backbone, found.best.pooling, found.rivals) == ("mini-dino", "mean", ("mini-clip",))
-
-
 def test_many_rivals_are_counted(tmp_path: Path) -> None:
     names = ("mini-fs", "mini-clip", "mini-moco", "mini-mae", "mini-beit")
-    groups = [scored(tmp_path, name, fewer(9), fewer(1)) for name in names]
-    rows = frame(scored(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups)
+    groups = [found_by(tmp_path, name, fewer(9), fewer(1)) for name in names]
+    rows = frame(found_by(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups)
     (found,) = answers_of(Board.of(rows, items=tmp_path))
     assert "5 of 5 others" in others_text(found)
-
-
-def test_the_frame_is_in_full(three: pd.DataFrame, tmp_path: Path) -> None:
-    (row,) = answer_frame(answers_of(Board.of(three, items=tmp_path))).to_dict("records")
-    assert (row["task"], row["metric"], row["data"]) == ("knn", "top-1", "d1")
-    assert (row["backbone"], row["score"], row["rivals"], row["layers"]) == (
-        "mini-dino",
-        50.0,
-        ("mini-clip",),
-        (1,),
-    )
-    assert (row["held_out"], row["loss"] > 2) == (49.5, True)

@@ -14,17 +14,12 @@ from layerboard.leaderboards.records.checksum import file_digest, write_checked
 from layerboard.leaderboards.records.files import scored_path
 from layerboard.leaderboards.report.answer import answer_html
 from layerboard.leaderboards.report.content import report_of
-from tests.leaderboards.builder import KNN, floor, frame, layers, write_layers
+from tests.leaderboards.builder import KNN, floor, frame, hits, layers, scored
 
 PIXELS = {"backbone": "pixels", "family": "pixels", "trained": False}
 UNTRAINED = {"backbone": "mini-fs-untrained", "family": "FS", "trained": False}
 RANDOM = {"backbone": "random", "family": "random", "trained": False}
 SENTENCE = "knn top-1: raw pixels are not shown to be worse than the best: this test cannot rank."
-
-
-def hits(right: int, start: int) -> np.ndarray:
-    """So many of 100 images are right, from one on."""
-    return np.roll(100.0 * (np.arange(100) < right), start)
 
 
 def board(folder: Path, best: int, **right: int) -> Board:
@@ -34,10 +29,10 @@ def board(folder: Path, best: int, **right: int) -> Board:
     scores |= {str(facts[name]["backbone"]): (facts[name], [count]) for name, count in right.items()}
     records = []
     for backbone, (fields, counts) in scores.items():
-        own = layers([float(count) for count in counts], n=100, **fields)
-        records += own
         start = 0 if fields.get("trained", True) else 10  # baselines err on other images, too
-        write_layers(folder / "items", backbone, [hits(count, start) for count in counts])
+        values = [np.roll(hits(count), start) for count in counts]
+        own = scored(folder / "items", n=100, by_layer=values, **fields)
+        records += own
         path = scored_path(KNN, backbone)
         write_checked(frame(own), folder / "records" / path, {"items": file_digest(folder / "items" / path)})
     return Board.of(frame(records), "mini", items=folder / "items")

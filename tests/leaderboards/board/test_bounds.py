@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,50 +15,31 @@ from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record
 from layerboard.tasks.framework.assess import below_best
-from tests.leaderboards.builder import NAN, floor, frame, layers, measured, write_layers
+from tests.leaderboards.builder import NAN, floor, frame, hits, layers, measured, scored, write_layers
 
 KNN = ("knn", "mini-imagenet", "standard", "top-1")
 FAMILIES = {"mini-clip": "CLIP", "mini-dino": "DINO", "mini-mae": "MAE"}
 COUNT = 200
 
 
-def hits(right: int, count: int = COUNT) -> np.ndarray:
-    """So many images right, the same ones as far as possible."""
-    return 100.0 * (np.arange(count) < right)
-
-
 def path_of(folder: Path, backbone: str, dataset: str = "mini-imagenet") -> Path:
     return folder / scored_path(task_key("knn", dataset, "standard"), backbone)
 
 
-def scored(
-    folder: Path,
-    backbone: str,
-    right: Mapping[str, Sequence[int]],
-    *,
-    count: int = COUNT,
-    prefix: str = "image ",
-    dataset: str = "mini-imagenet",
-) -> list[Record]:
-    """Records of a backbone, its numbers of right images by pooling, layer by layer; and their items."""
-    items, records = dict[int | tuple[int, str], np.ndarray](), list[Record]()
-    for pooling, counts in right.items():
-        values = [hits(each, count) for each in counts]
-        items |= {(layer, pooling): each for layer, each in enumerate(values, start=1)}
-        facts = {"backbone": backbone, "family": FAMILIES.get(backbone, "other"), "dataset": dataset}
-        means = [float(each.mean()) for each in values]
-        records += layers(means, **facts, pooling=pooling, primary=pooling == "cls")
-    write_layers(folder, backbone, items, task_key("knn", dataset, "standard"), prefix=prefix)
-    return records
+def right(folder: Path, backbone: str, counts: Mapping[str, Sequence[int]], **changes: Any) -> list[Record]:
+    """Records of a backbone with so many images right by pooling, layer by layer; and their items."""
+    number = changes.pop("count", COUNT)
+    every = {pooling: [hits(count, number) for count in own] for pooling, own in counts.items()}
+    return scored(folder, backbone, every, **{"family": FAMILIES.get(backbone, "other")} | changes)
 
 
 @pytest.fixture
 def three(tmp_path: Path) -> pd.DataFrame:
     """CLIP best at layer 2, DINO two images behind it, MAE far below."""
     return frame(
-        scored(tmp_path, "mini-clip", {"cls": [100, 140]}),
-        scored(tmp_path, "mini-dino", {"cls": [138, 90]}),
-        scored(tmp_path, "mini-mae", {"cls": [60, 50]}),
+        right(tmp_path, "mini-clip", {"cls": [100, 140]}),
+        right(tmp_path, "mini-dino", {"cls": [138, 90]}),
+        right(tmp_path, "mini-mae", {"cls": [60, 50]}),
     )
 
 
@@ -92,7 +73,7 @@ def test_a_backbone_may_be_the_best_or_is_worse(three: pd.DataFrame, tmp_path: P
 def test_losses_are_those_of_all_layers_compared_at_once(three: pd.DataFrame, tmp_path: Path) -> None:
     order = {("mini-clip", 2): 140, ("mini-dino", 1): 138, ("mini-clip", 1): 100, ("mini-dino", 2): 90}
     order |= {("mini-mae", 1): 60, ("mini-mae", 2): 50}  # the highest first
-    expected = below_best([measured(list(hits(right))) for right in order.values()], "top-1")
+    expected = below_best([measured(list(hits(each, COUNT))) for each in order.values()], "top-1")
     found = by_place(bounds(three, tmp_path))
     assert len(found) == len(order)
     for (backbone, layer), one in zip(order, expected, strict=True):
@@ -103,7 +84,7 @@ def test_losses_are_those_of_all_layers_compared_at_once(three: pd.DataFrame, tm
 def test_measurements_that_are_missing_damaged_or_of_other_images_leave_a_backbone_untested(
     three: pd.DataFrame, tmp_path: Path
 ) -> None:
-    scored(tmp_path, "mini-mae", {"cls": [60, 50]}, prefix="another ")
+    right(tmp_path, "mini-mae", {"cls": [60, 50]}, prefix="another ")
     assert groups(bounds(three, tmp_path)) == {"maybe": {"mini-dino"}, "untested": {"mini-mae"}}
     path_of(tmp_path, "mini-mae").unlink()
     path_of(tmp_path, "mini-dino").write_text("no parquet")
@@ -118,7 +99,7 @@ def test_a_few_images_that_are_not_shared_do_not_prevent_a_comparison(
     three: pd.DataFrame, tmp_path: Path
 ) -> None:
     for missing, group in ((10, "worse"), (11, "untested")):  # a twentieth of 200 images
-        items = measured(list(hits(60)))
+        items = measured(list(hits(60, COUNT)))
         fewer = items.only(range(missing, COUNT))
         write_items({(layer, "block", "cls"): fewer for layer in (1, 2)}, path_of(tmp_path, "mini-mae"))
         assert groups(bounds(three, tmp_path)) == {"maybe": {"mini-dino"}, group: {"mini-mae"}}
@@ -127,7 +108,7 @@ def test_a_few_images_that_are_not_shared_do_not_prevent_a_comparison(
 def test_measurements_of_another_layer_do_not_stand_in(three: pd.DataFrame, tmp_path: Path) -> None:
     """What was not compared is not shown to be worse."""
     for layer in (1, 2):
-        write_layers(tmp_path, "mini-mae", {layer: hits(50)})
+        write_layers(tmp_path, "mini-mae", {layer: hits(50, COUNT)})
         found = bounds(three, tmp_path)
         assert groups(found) == {"maybe": {"mini-dino"}, "untested": {"mini-mae"}}
         assert by_place(found)["mini-mae", layer, "cls"][0] > 40
@@ -135,8 +116,8 @@ def test_measurements_of_another_layer_do_not_stand_in(three: pd.DataFrame, tmp_
 
 
 def test_too_few_items_to_tell_are_untested_not_worse(tmp_path: Path) -> None:
-    rights = {"mini-clip": [1], "mini-dino": [0]}
-    records = frame(*(scored(tmp_path, name, {"cls": each}, count=1) for name, each in rights.items()))
+    counts = {"mini-clip": [1], "mini-dino": [0]}
+    records = frame(*(right(tmp_path, name, {"cls": each}, count=1) for name, each in counts.items()))
     assert groups(bounds(records, tmp_path)) == {"untested": {"mini-dino"}}
 
 
@@ -152,12 +133,12 @@ def test_without_items_of_the_best_nothing_is_tested(three: pd.DataFrame, tmp_pa
 def test_layers_in_other_poolings_take_part(tmp_path: Path) -> None:
     """A backbone may be the best in any pooling, and the layers of all widen what each may lose."""
     alone = frame(
-        scored(tmp_path, "mini-clip", {"cls": [100, 140]}), scored(tmp_path, "mini-mae", {"cls": [60, 50]})
+        right(tmp_path, "mini-clip", {"cls": [100, 140]}), right(tmp_path, "mini-mae", {"cls": [60, 50]})
     )
     assert groups(bounds(alone, tmp_path)) == {"worse": {"mini-mae"}}
     both = frame(
-        scored(tmp_path, "mini-clip", {"cls": [100, 140], "mean": [137, 20]}),
-        scored(tmp_path, "mini-mae", {"cls": [60, 50], "mean": [70, 138]}),
+        right(tmp_path, "mini-clip", {"cls": [100, 140], "mean": [137, 20]}),
+        right(tmp_path, "mini-mae", {"cls": [60, 50], "mean": [70, 138]}),
     )
     found = bounds(both, tmp_path)
     assert groups(found) == {"maybe": {"mini-mae"}}
@@ -189,8 +170,8 @@ def test_backbones_that_share_the_best_score_are_all_the_highest(tmp_path: Path)
 
 def test_each_column_has_bounds_of_its_own(three: pd.DataFrame, tmp_path: Path) -> None:
     other = frame(
-        scored(tmp_path, "mini-mae", {"cls": [150, 20]}, dataset="other"),
-        scored(tmp_path, "mini-dino", {"cls": [30, 20]}, dataset="other"),
+        right(tmp_path, "mini-mae", {"cls": [150, 20]}, dataset="other"),
+        right(tmp_path, "mini-dino", {"cls": [30, 20]}, dataset="other"),
     )
     found = Board.of(pd.concat([three, other]), items=tmp_path).bounds
     assert {key[1]: groups(each) for key, each in found.items()} == {
@@ -204,7 +185,7 @@ def test_candidates_with_a_transform_have_items_of_their_own(three: pd.DataFrame
     (column,) = Board.of(three).columns
     small = [
         replace(one, transform="int8", value=value)
-        for one, value in zip(scored(tmp_path / "own", "mini-clip", {"cls": [20, 30]}), (10, 15), strict=True)
+        for one, value in zip(right(tmp_path / "own", "mini-clip", {"cls": [20, 30]}), (10, 15), strict=True)
     ]
     key = task_key("knn", "mini-imagenet", "standard", "int8")
     path_of(tmp_path / "own", "mini-clip").rename(tmp_path / scored_path(key, "mini-clip"))

@@ -119,14 +119,6 @@ def test_facets_share_the_horizontal_axis_and_the_legend():
     assert apart.count("30") == 1
 
 
-def test_colours_of_series_follow_the_order_that_is_given():
-    points = pd.DataFrame({"panel": ["p"], "series": ["b"], "x": [1.0], "y": [2.0]})
-    text = svg_file(Plot(points, "lines", "T", "x", "y", order=("a", "b")))
-    assert "a" not in texts(Plot(points, "lines", "T", "x", "y", order=("a", "b")))
-    assert "#d55e00" in text
-    assert "#0072b2" not in text
-
-
 def test_a_backbone_has_one_colour_whatever_is_drawn_beside_it():
     suite = ("one", "two", "three")
     for names in (["three"], ["three", "one"], ["other", "three"]):

@@ -160,15 +160,6 @@ def test_records_are_a_board_too() -> None:
     assert planted(README, records=layers([70.0, 76.0, 74.5], **(run | {"backbone": "mini-fs"}))) == []
 
 
-def test_every_published_number_has_a_group_and_a_protocol_or_a_reason() -> None:
-    frame = literature(all_published(), REAL)
-    assert len(frame) == len(all_published())
-    assert frame["group"].str.fullmatch(r"[\w-]+ \d+").all()
-    assert ((frame["protocol"] == "none") == (frame["not_comparable"] != "")).all()
-    new = frame[frame["source"].isin(["pe-paper", "dinov3-paper", "omniprobe"])]
-    assert (new["rank"].notna()).sum() >= 130 * 2
-
-
 def test_the_largest_known_loss_of_a_last_layer() -> None:
     frame = last_layer_only(all_published(), REAL)
     assert frame[["backbone", "task", "layer", "gain"]].iloc[0].tolist() == ["aimv2-3b14", "davis", 13, 25.4]

@@ -19,10 +19,11 @@ from layerboard.leaderboards.findings.paired import (
 )
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import read_items, write_items
+from layerboard.leaderboards.records.record import Record
 from layerboard.tasks.framework.assess import group_difference
 from layerboard.tasks.framework.base import Statistic
 from layerboard.zoo.errors import InputError
-from tests.leaderboards.builder import KNN, floor, frame, layers, measured, record, write_layers
+from tests.leaderboards.builder import KNN, floor, frame, layers, measured, record, scored, write_layers
 
 NAMES = ("mini-dino", "mini-clip")
 DATA = {"data": "d1"}
@@ -42,24 +43,20 @@ def hits(wrong: int = 0, right: int = 0) -> np.ndarray:
     return values
 
 
-def scored(folder: Path, backbone: str, task: str, *by_layer: np.ndarray, **changes) -> list:
+def measured_by(folder: Path, backbone: str, task: str, *by_layer: np.ndarray, **changes) -> list[Record]:
     """Records of a backbone, layer by layer, and their items in a folder."""
-    column = COLUMNS[task] | DATA | {"backbone": backbone} | changes
-    key = task_key(column["task"], column["dataset"], "standard")
-    places = {name: column[name] for name in ("pooling", "metric")}
-    prefix = "other " if column["data"] == "d2" else "image "
-    write_layers(folder, backbone, by_layer, key, **places, prefix=prefix)
-    return layers([float(values.mean()) for values in by_layer], **column)
+    facts = COLUMNS[task] | DATA | changes
+    return scored(folder, backbone, by_layer, "other " if facts["data"] == "d2" else "image ", **facts)
 
 
 @pytest.fixture
 def two(tmp_path) -> pd.DataFrame:
     """DINO better on k-NN at both layers; nearly equal on SPair."""
     return frame(
-        scored(tmp_path, "mini-dino", "knn", hits(right=10), hits(right=30)),
-        scored(tmp_path, "mini-clip", "knn", hits(), hits(wrong=10)),
-        scored(tmp_path, "mini-dino", "spair", hits(), hits(right=1)),
-        scored(tmp_path, "mini-clip", "spair", hits(), hits(wrong=1)),
+        measured_by(tmp_path, "mini-dino", "knn", hits(right=10), hits(right=30)),
+        measured_by(tmp_path, "mini-clip", "knn", hits(), hits(wrong=10)),
+        measured_by(tmp_path, "mini-dino", "spair", hits(), hits(right=1)),
+        measured_by(tmp_path, "mini-clip", "spair", hits(), hits(wrong=1)),
     )
 
 
@@ -123,11 +120,11 @@ def test_the_same_layers_are_compared_one_by_one(two, tmp_path):
 
 def test_a_backbone_does_not_win_by_having_many_layers_to_choose_from(tmp_path):
     """The highest of many equal layers is higher by chance, in whichever pooling it is."""
-    clip = scored(tmp_path, "mini-clip", "knn", hits())
+    clip = measured_by(tmp_path, "mini-clip", "knn", hits())
     random = np.random.default_rng(0)
 
     def against(layers_of_dino):
-        dino = scored(tmp_path, "mini-dino", "knn", *layers_of_dino)
+        dino = measured_by(tmp_path, "mini-dino", "knn", *layers_of_dino)
         (row,) = match_backbones(Board.of(frame(dino, clip), items=tmp_path), NAMES, "best", ["knn"]).rows
         return row
 
@@ -187,7 +184,7 @@ def test_only_scores_of_the_same_data_are_compared(two, tmp_path):
     mixed = two[(two["backbone"] == "mini-dino") | (two["task"] == "spair")]
     mixed = frame(
         [record(**one) for one in mixed.to_dict("records")],
-        scored(tmp_path, "mini-clip", "knn", hits(), hits(), data="d2"),
+        measured_by(tmp_path, "mini-clip", "knn", hits(), hits(), data="d2"),
     )
     found = match_backbones(Board.of(mixed, items=tmp_path), NAMES, "best")
     assert [one.column.task for one in found.rows] == ["spair"]
@@ -203,7 +200,7 @@ def test_what_cannot_be_compared_is_a_sentence(two, tmp_path):
 
 
 def test_items_that_are_gone_or_of_other_images_leave_a_task_out(two, tmp_path):
-    scored(tmp_path, "mini-clip", "knn", hits(), hits(), data="d2")
+    measured_by(tmp_path, "mini-clip", "knn", hits(), hits(), data="d2")
     (tmp_path / scored_path(task_key("spair", "mini-spair", "standard"), "mini-dino")).unlink()
     with pytest.raises(InputError, match=r"scored on different items.*cannot read them"):
         match_backbones(Board.of(two, items=tmp_path), NAMES, "best")
@@ -231,8 +228,8 @@ def test_wrong_names_are_a_sentence(two, tmp_path, names, tasks, words):
 
 def test_a_table_says_pooling_where_they_differ_and_too_few_items(tmp_path):
     records = frame(
-        scored(tmp_path, "mini-dino", "knn", np.array([100.0])),
-        scored(tmp_path, "mini-clip", "knn", np.array([0.0]), pooling="mean"),
+        measured_by(tmp_path, "mini-dino", "knn", np.array([100.0])),
+        measured_by(tmp_path, "mini-clip", "knn", np.array([0.0]), pooling="mean"),
     )
     found: Match = match_backbones(Board.of(records, items=tmp_path), NAMES, "best")
     (row,) = match_table(found).to_dict("records")

@@ -70,25 +70,6 @@ def test_only_the_places_that_are_asked_for_are_read(tmp_path):
     assert read_items(path, [(7, "block", "cls")]) == read_items(path, []) == {}
 
 
-def test_places_whose_items_are_the_same_share_their_texts(tmp_path):
-    write_items(
-        {FIRST: measured([1, 2]), SECOND: measured([3, 4]), LAST: measured([5])}, tmp_path / "a.parquet"
-    )
-    found = read_items(tmp_path / "a.parquet")
-    assert found[FIRST].keys is found[SECOND].keys
-    assert len(found[LAST].keys) == 1
-
-
-def test_a_file_without_statistics_gives_the_places_that_are_asked_for_alone(tmp_path):
-    written = {FIRST: measured([1, 0]), SECOND: measured([3, 4])}
-    write_items(written, tmp_path / "a.parquet")
-    table = pq.ParquetFile(tmp_path / "a.parquet").read()
-    pq.write_table(table, tmp_path / "b.parquet", write_statistics=False)
-    found = read_items(tmp_path / "b.parquet", [SECOND])
-    assert list(found) == [SECOND]
-    assert_same(found[SECOND], written[SECOND])
-
-
 def test_nothing_measured_is_a_file_without_rows(tmp_path):
     for number, written in enumerate(({}, {FIRST: measured([])})):
         write_items(written, tmp_path / f"{number}.parquet")

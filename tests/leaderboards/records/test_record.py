@@ -32,11 +32,6 @@ def test_files_of_several_folders_are_joined_in_sorted_order(tmp_path):
     assert found["trained"].dtype == np.bool_
 
 
-def test_writing_leaves_no_temporary_file(tmp_path):
-    write_checked(frame([record()]), tmp_path / "a.parquet")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
-
-
 def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
     write_checked(frame([record()]), path)
@@ -87,13 +82,6 @@ def test_records_may_belong_to_several_suites():
     assert list(other["backbone"]) == ["a"]
     assert list(other["suite"]) == ["b, c"]
     assert of_suite(records, "c").empty
-
-
-def test_heads_of_one_layer_are_different_numbers():
-    heads = [
-        record(value=float(head), head=head, date=date) for head in (-1, 0, 1) for date in ("2026", "2027")
-    ]
-    assert latest(to_frame(heads))["head"].tolist() == [-1, 0, 1]
 
 
 def test_of_each_key_the_last_one_is_kept_in_the_order_of_keys():

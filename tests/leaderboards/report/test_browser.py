@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +37,16 @@ def shared(browser, path, watch):
     assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
     assert [url for url in asked if url.startswith("file:")] == [path.as_uri()]
     assert said == []
+
+
+@contextmanager
+def opened(browser, path, **options):
+    """A tab of its own, once the page's script is done."""
+    with browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options}) as context:
+        tab = context.new_page()
+        tab.goto(path.as_uri())
+        tab.wait_for_selector("html[data-ready]")
+        yield tab
 
 
 def names(tab):
@@ -146,10 +157,7 @@ def test_the_legend_highlights_and_hides(shared):
 
 
 def test_what_is_chosen_is_in_the_address_and_comes_back(browser, path):
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        tab = context.new_page()
-        tab.goto(path.as_uri())
-        tab.wait_for_selector("html[data-ready]")
+    with opened(browser, path) as tab:
         assert tab.url == path.as_uri()
         tab.select_option("#task", DAVIS)
         tab.fill("[data-choice=find]", "mini")
@@ -158,7 +166,7 @@ def test_what_is_chosen_is_in_the_address_and_comes_back(browser, path):
         tab.click("nav a[href='#cost-section']")
         tab.wait_for_function("location.hash.startsWith('#cost-section?')")
         address = tab.url
-        again = context.new_page()
+        again = tab.context.new_page()
         again.goto(address)
         again.wait_for_selector("html[data-ready]")
         assert again.input_value("#task") == DAVIS
@@ -175,10 +183,7 @@ def test_what_is_chosen_is_in_the_address_and_comes_back(browser, path):
 def test_axe_finds_nothing_serious(browser, path, serious):
     for width, scheme in ((1400, "light"), (390, "dark")):
         options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "bypass_csp": True}
-        with browser.new_context(**options) as context:
-            tab = context.new_page()
-            tab.goto(path.as_uri())
-            tab.wait_for_selector("html[data-ready]")
+        with opened(browser, path, **options) as tab:
             for view in ("curves", "panels", "ranking", "tradeoff", "task_map", "alike"):
                 show(tab, view)
             tab.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
@@ -249,9 +254,7 @@ def test_the_metric_of_the_curves_can_be_chosen(browser, tmp_path):
     davis = layers([10.0, 20.0], task="davis", metric="J&F", pooling="grid")
     page = tmp_path / "mini.html"
     page.write_text(report_page(content(frame(layers([50.0, 60.0]), others, davis))), encoding="utf-8")
-    with browser.new_context() as context:
-        tab = context.new_page()
-        tab.goto(page.as_uri())
+    with opened(browser, page) as tab:
         show(tab, "curves")
         shown = "#measure option:not([hidden])"
         assert tab.locator(shown).all_text_contents() == ["top-1", "top-5"]
@@ -274,9 +277,7 @@ def test_another_pooling_of_all_backbones_can_be_drawn(browser, tmp_path):
     davis = layers([10.0, 20.0], task="davis", metric="J&F", pooling="grid")
     page = tmp_path / "mini.html"
     page.write_text(report_page(content(frame(layers([50.0, 60.0]), mean, davis))), encoding="utf-8")
-    with browser.new_context() as context:
-        tab = context.new_page()
-        tab.goto(page.as_uri())
+    with opened(browser, page) as tab:
         show(tab, "ranking")
         assert "layer 2/2 mean" in tab.inner_html("#view-ranking svg")
         tab.select_option("#vectors", "cls")
@@ -289,9 +290,7 @@ def test_another_pooling_of_all_backbones_can_be_drawn(browser, tmp_path):
 
 def test_the_first_screen_has_the_answer_and_its_chart(browser, path):
     for width, height in ((1400, 900), (1024, 768), (390, 844)):
-        with browser.new_context(viewport={"width": width, "height": height}) as context:
-            tab = context.new_page()
-            tab.goto(path.as_uri())
+        with opened(browser, path, viewport={"width": width, "height": height}) as tab:
             tab.wait_for_selector("#view-advice svg")
             sentence, chart = (tab.locator(each).bounding_box() for each in (".verdict", "#view-advice svg"))
             assert sentence["y"] + sentence["height"] < height
@@ -336,20 +335,14 @@ def test_the_theme_can_be_changed(shared):
 
 
 def test_a_phone_needs_no_scrolling_aside(browser, path):
-    with browser.new_context(viewport={"width": 390, "height": 800}) as context:
-        tab = context.new_page()
-        tab.goto(path.as_uri())
-        tab.wait_for_selector("html[data-ready]")
+    with opened(browser, path, viewport={"width": 390, "height": 800}) as tab:
         for view in ("curves", "ranking", "tradeoff", "task_map", "alike"):
             show(tab, view)
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_every_chart_is_printed_and_the_table_is_whole(browser, path):
-    with browser.new_context(viewport={"width": 1280, "height": 600}) as context:
-        tab = context.new_page()
-        tab.goto(path.as_uri())
-        tab.wait_for_selector("html[data-ready]")
+    with opened(browser, path, viewport={"width": 1280, "height": 600}) as tab:
         views = (
             "[...document.querySelectorAll('.view')].map(view => view.querySelectorAll('svg, canvas').length)"
         )
@@ -379,9 +372,7 @@ def test_a_chart_is_named_by_its_title_and_choice(shared):
 
 
 def test_backbones_that_are_all_hidden_stay_so(browser, path):
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        tab = context.new_page()
-        tab.goto(path.as_uri())
+    with opened(browser, path) as tab:
         tab.click("#pick")
         tab.click("#menu [data-pick=none]")
         button, menu = tab.locator("#pick").bounding_box(), tab.locator("#menu").bounding_box()
@@ -395,9 +386,7 @@ def test_backbones_that_are_all_hidden_stay_so(browser, path):
 def test_without_scores_similarity_of_all_backbones_is_drawn(browser, tmp_path):
     page = tmp_path / "mini.html"
     page.write_text(report_page(content(small()[lambda rows: rows["task"] == "cka"])), encoding="utf-8")
-    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        tab = context.new_page()
-        tab.goto(page.as_uri())
+    with opened(browser, page) as tab:
         show(tab, "alike")
         assert tab.locator("#view-alike .empty").count() == 0
         assert tab.locator("#alike-section details[open] figure svg").count() == 2

@@ -41,20 +41,3 @@ def test_times_that_other_work_disturbed_are_called_so_where_they_are_shown():
     page = report_page(content(pd.concat([alone, waited], ignore_index=True)))
     verdict = page.split('class="verdict"')[1].split("</p>")[0]
     assert "ms an image (disturbed), " in verdict
-
-
-def test_times_are_those_at_the_size_that_a_task_shows():
-    records = small()
-    records = records[records["backbone"] == "mini-clip"].reset_index(drop=True)
-    sizes = {"knn": "64 x 64", "davis": "128 x 96"}
-    records = records.assign(view_size=records["task"].map(sizes).fillna(""), input_size=64)
-    records.loc[records["task"] == "cost", "pooling"] = "64 x 64"
-    times = records[records["metric"] == "ms"]
-    larger = times.assign(pooling="128 x 96", value=10 * times["value"])
-    report = content(pd.concat([records, larger], ignore_index=True))
-    found = report.scores.set_index(["column", "layer"])["ms"]
-    assert found["knn top-1"].tolist() == [2.0, 4.0, 6.0]
-    assert found["davis J&F"].tolist() == [20.0, 40.0, 60.0]
-    cards = report_page(report).split('class="cards"')[1].split("</ol>")[0]
-    assert "4.00 ms an image at 64 x 64 on a card, 64-dimensional vectors, 2M parameters" in cards
-    assert "40.0 ms an image at 128 x 96 on a card, 64-dimensional vectors, 2M parameters" in cards

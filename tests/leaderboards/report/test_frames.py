@@ -63,18 +63,13 @@ def test_facts_are_known_or_empty_and_the_floor_is_no_backbone():
     assert [*found.measures["floor"]] == [3.0, 1.5]
 
 
-def test_a_number_of_others_stands_beside_its_column():
+def test_a_number_of_others_stands_beside_its_column_and_charts_draw_the_rows_of_what_is_chosen():
     mine = {"source": "mine", "backbone": "mini-clip", "dataset": "mini-imagenet", "protocol": "standard"}
     other = replace(BEST_BLOCK, **mine, value=60.0, input_size=64)
     scores = board(published=[other]).scores
     [row] = scores[scores["place"] == "published"].to_dict("records")
     assert (row["column"], row["backbone"], row["layer"], row["value"]) == (KNN, "mini-clip", 3.0, 60.0)
     assert len(scores) == 1 + len(board().scores)
-
-
-def test_a_chart_draws_the_rows_of_what_is_chosen():
-    mine = {"source": "mine", "backbone": "mini-clip", "dataset": "mini-imagenet", "protocol": "standard"}
-    scores = board(published=[replace(BEST_BLOCK, **mine, value=60.0, input_size=64)]).scores
     ranking, panels = (view_named(name) for name in ("ranking", "panels"))
     assert {*ranking.rows(scores, task=KNN)["column"]} == {KNN}
     assert [*ranking.rows(scores, task=KNN)["place"]] == ["best"] * len(VALUES) + ["published"]

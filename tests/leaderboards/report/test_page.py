@@ -61,17 +61,6 @@ def test_every_section_has_its_heading_and_is_in_the_list(text):
     assert len(set(names)) == len(names)
 
 
-def test_the_answer_comes_first_and_says_what_it_rests_on(text):
-    card = text[text.index('<li class="card">') : text.index("</ul></details></li>")]
-    assert "mini-dino" in card
-    assert "layer 3 of 3" in card
-    assert "62.2" in card
-    assert "held out 61.8 % (held-out choice of the layer; it does not correct" in card
-    assert "random features 3.0 %" in card
-    assert "<p>3 not compared</p>" in card
-    assert "better than" not in card
-
-
 def test_raw_pixels_stand_below_the_random_floor_and_on_the_cards():
     pixels = layers([17.5], backbone="raw-pixels", family="pixels", trained=False)
     text = page(frame(layers([50.0]), pixels, floor([1.0, 2.0])))

@@ -55,15 +55,3 @@ def test_a_chosen_block_without_a_held_out_score_has_no_choice():
     records = frame(split([10.0, 30.0], SHARES | {3: 0.0, 2: 0.75}))
     records.loc[0, "held_out"] = NAN
     assert only(records).held_out == {}
-
-
-def test_the_choice_table_lists_the_blocks_that_were_chosen_often():
-    records = frame(
-        split([10.0, 30.0, 20.0], SHARES),
-        split([10.0, 11.0, 12.0], {1: 0.04, 2: 0.48, 3: 0.48}, **CLIP),
-        layers([1.0, 2.0, 3.0], backbone="mini-fs", family="FS"),
-    )
-    assert choice_table(only(records)).to_numpy().tolist() == [
-        ["mini-clip", "12.0 (3/3 cls)", "10.9", "1.1", "2 (48 %), 3 (48 %)"],
-        ["mini-dino", "30.0 (2/3 cls)", "24.0", "6.0", "2 (70 %), 1 (25 %), 3 (5 %)"],
-    ]

@@ -144,9 +144,3 @@ def test_one_undefined_layer_is_one_empty_cell():
     patches = [replace(one, pooling="patch") for one in tapped(*places)]
     named = line.replace("standard), ", "standard), class token, ")
     assert empty_cells(Board.of(frame(undefined, patches), "mini")) == [named]
-
-
-def test_a_comparison_that_alone_has_no_number_names_both():
-    records = frame([pair(CLIP, 1, CLIP, 1, 1.0), pair(DINO, 2, DINO, 2, 1.0), pair(CLIP, 1, DINO, 2, NAN)])
-    [line] = empty_cells(Board.of(records, "mini"))
-    assert line.startswith("mini-clip with mini-dino: cka on mini-imagenet (standard), layer 1: ")

@@ -16,7 +16,7 @@ from layerboard.leaderboards.board.differences import enough_images
 from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.ranks import RANKS
 from layerboard.tasks.statistics.resolution import enough_units
-from tests.leaderboards.builder import frame, layers, unsure, write_layers
+from tests.leaderboards.builder import frame, layers, scored, unsure, write_layers
 from tests.leaderboards.shown import render_blocks, render_page
 
 ROOT = Path(__file__).parents[3]
@@ -37,9 +37,8 @@ def plant(folder, prefix=""):
     for number, (name, shares) in enumerate(SHARES.items()):
         values = [hits(share, 1 + 2 * number + place) for place, share in enumerate(shares)]
         key = prefix if name == "mini-mae" else ""
-        write_layers(folder, name, values, prefix=f"{key}image ")
-        facts = {"backbone": name, "family": "DINO", "coverage": "3 classes; every image tested once"}
-        found += unsure(layers([own.mean() for own in values], n=COUNT, **facts), 4.0)
+        coverage = "3 classes; every image tested once"
+        found += unsure(scored(folder, name, values, f"{key}image ", n=COUNT, coverage=coverage), 4.0)
     return frame(found)
 
 

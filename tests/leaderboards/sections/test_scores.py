@@ -85,9 +85,3 @@ def test_columns_name_the_dataset_or_protocol_only_where_there_are_several():
         "retrieval mAP medium, rparis6k †",
         "zebra stripes",
     ]
-
-
-def test_the_newest_of_two_records_of_one_score_counts():
-    old, new = record(value=9.0, date="2026-01-01"), record(value=5.0, date="2026-02-01")
-    for order in ([old, new], [new, old]):
-        assert Board.of(frame(order)).scores["value"].tolist() == [5.0]

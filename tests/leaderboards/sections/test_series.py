@@ -11,7 +11,7 @@ from layerboard.leaderboards.findings.paired import match_backbones
 from layerboard.leaderboards.records.record import Record
 from layerboard.leaderboards.sections.series import series_blocks, series_of, series_points
 from layerboard.zoo.spec import Variant
-from tests.leaderboards.builder import frame, layers, unsure, write_layers
+from tests.leaderboards.builder import frame, scored, unsure
 
 RANDOM = np.random.default_rng(0)
 # right answers of three layers by step: another layer is the best in the middle
@@ -19,18 +19,16 @@ SHARES = {900: (0.2, 0.3, 0.7), 1000: (0.2, 0.3, 0.8), 20: (0.3, 0.5, 0.2)}
 RIGHT = {step: [100.0 * (RANDOM.random(300) < share) for share in each] for step, each in SHARES.items()}
 
 
-def scored(step: int, name: str) -> list[Record]:
-    values = [float(each.mean()) for each in RIGHT[step]]
-    return unsure(layers(values, backbone=name, family="other"), maybe=[2, 3] if step == 900 else [])
+def trained(folder: Path, step: int, name: str) -> list[Record]:
+    records = scored(folder / "items", name, RIGHT[step], family="other")
+    return unsure(records, maybe=[2, 3] if step == 900 else [])
 
 
 @pytest.fixture
 def board(tmp_path: Path) -> Board:
-    for step, columns in RIGHT.items():
-        write_layers(tmp_path / "items", f"run@step{step}", columns)
-    every = [scored(step, f"run@step{step}") for step in RIGHT]
-    records = frame(*every, scored(20, "lone@step20"), scored(20, "run@step20@128px"), scored(20, "other"))
-    return Board.of(records, items=tmp_path / "items")
+    every = [trained(tmp_path, step, f"run@step{step}") for step in RIGHT]
+    others = [trained(tmp_path, 20, name) for name in ("lone@step20", "run@step20@128px", "other")]
+    return Board.of(frame(*every, *others), items=tmp_path / "items")
 
 
 def test_checkpoints_are_in_order_of_steps_in_tables_and_of_their_training(board: Board) -> None:
@@ -63,7 +61,8 @@ def test_charts_have_intervals_and_a_board_without_a_training_has_no_section(boa
     (table,) = (block for block in blocks if isinstance(block, Table))
     assert table.frame["best layer"].tolist() == ["2/3 cls", "3/3 cls (2, 3)", "3/3 cls"]
     assert table.frame["step"].tolist() == ["20", "900", "1,000"]
-    assert series_blocks(board.only(frame(scored(20, "lone@step20"), scored(20, "other")))) == []
+    alone = board.records[board.records["backbone"].isin(["lone@step20", "other"])]
+    assert series_blocks(board.only(alone)) == []
     without = series_blocks(Board.of(board.records))
     (plain,) = (block for block in without if isinstance(block, Table))
     assert plain.frame["minus the first"][2] == f"{values[2] - values[0]:+.1f}"  # no items, no interval

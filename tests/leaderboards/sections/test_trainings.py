@@ -8,6 +8,7 @@ from layerboard.leaderboards.blocks.blocks import Heading, HeatMap, Plot, Table
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.trainings import (
     parting_table,
+    partition,
     partition_of,
     same_blocks,
     training_blocks,
@@ -50,11 +51,6 @@ def planted():  # type: ignore[no-untyped-def]
     ]
 
 
-def test_a_checkpoint_is_the_same_as_itself():
-    same = same_blocks(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, FULL)
-    assert {block: cka for block, (cka, *_) in same.items()} == {1: 1, 2: 1, 3: 1}
-
-
 def test_same_layers_are_the_diagonal_whichever_backbone_stands_first():
     table = np.arange(9).reshape(3, 3) / 10
     records = frame(unsure(pairs(SEED, FULL, table), half=0.02))
@@ -72,6 +68,34 @@ def test_backbones_of_other_depths_share_their_first_blocks():
     assert [cka for cka, *_ in deeper.values()][:2] == [0.9, 0.2]
     assert np.isnan(deeper[4][0])
     assert same_blocks(frame(planted()), FULL, "unknown") == {}
+
+
+def two_parts(block: int) -> np.ndarray:  # type: ignore[type-arg]
+    """CKA of layers 0 to 6: 1 among those before a block and among the others, 0 across."""
+    before = np.arange(7) < block
+    return (before[:, None] == before).astype(np.float64)
+
+
+SUMS = np.add.outer(np.arange(0, 16, 4), np.arange(4)) + np.add.outer(np.arange(4), np.arange(0, 16, 4))
+HOLED = np.where((np.arange(7) == 2) | (np.arange(7) == 2)[:, None], np.nan, two_parts(3))
+
+
+@pytest.mark.parametrize(
+    ("cka", "first", "block", "expected"),
+    [
+        *((two_parts(block), 0, block, (1, 0)) for block in (1, 3, 6)),
+        (np.ones((7, 7)), 0, 3, (1, 1)),
+        (SUMS + 1000 * np.eye(4), 0, 1, (20, 10)),  # pairs are counted once and without the diagonal
+        (two_parts(3)[1:, 1:], 1, 3, (1, 0)),  # layers have their own numbers
+        (two_parts(3)[1:, 1:], 1, 2, (6 / 10, 1 / 5)),
+        (two_parts(3)[1:, 1:], 1, 1, (7 / 15, NAN)),  # nothing is before it
+        (HOLED, 0, 3, (1, 0)),
+        (np.full((7, 7), NAN), 0, 3, (NAN, NAN)),
+    ],
+)
+def test_cka_within_and_across_the_parts_of_a_network(cka, first, block, expected):
+    layers = np.arange(first, first + len(cka))
+    assert partition(cka, layers, block) == pytest.approx(expected, nan_ok=True)
 
 
 def test_a_block_without_skips_parts_its_network():

@@ -6,7 +6,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.leaderboards.writers.markdown import markdown_table, plain
-from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
+from tests.leaderboards.builder import NAN, floor, frame, layers, unsure
 from tests.leaderboards.goldens import EXPECTED, PAGES, page, uncertain, write_measured
 from tests.leaderboards.shown import render_blocks, render_page
 
@@ -45,14 +45,6 @@ def test_a_gap_without_a_reason_and_one_in_another_pooling_are_named():
         "mini-dino: knn on mini-imagenet (standard), layer 1: no reason was recorded.",
         "mini-dino: knn on mini-imagenet (standard), mean of the patch tokens, layer 1: no grid.",
     ]
-
-
-def test_a_backbone_whose_task_failed_as_a_whole_is_listed_once():
-    whole = record(
-        backbone="mini-mae", family="MAE", metric="", value=NAN, reason="out of memory", layer=-1, n=0
-    )
-    sentences = empty_cells(Board.of(frame(layers([1.0]), [whole])))
-    assert sentences == ["mini-mae: knn on mini-imagenet (standard): out of memory."]
 
 
 def test_counts_and_dates_that_differ_are_ranges():

@@ -1,4 +1,7 @@
-"""Pictures: repeatable, never shared by training and evaluation, and true to their annotations."""
+"""Pictures: repeatable, never shared by training and evaluation, and true to their annotations.
+
+How they are drawn is held by the packaged ones, with which test_layouts.py compares.
+"""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -8,14 +11,12 @@ import numpy as np
 import pytest
 
 from layerboard.mini import facts
-from workshop.render.canvas import Canvas
-from workshop.render.individual import PLAIN, Material, draw_individual
+from workshop.render.individual import GROUNDS, HABITS, draw_individual
 from workshop.render.lighting import draw_light
 from workshop.render.sample import sample_image
 from workshop.render.scene import (
     Camera,
     Figure,
-    draw_camera,
     figure_bounds,
     landmark_points,
     moved,
@@ -23,9 +24,9 @@ from workshop.render.scene import (
     visible_landmarks,
 )
 from workshop.render.seeds import ENTROPY, Namespace, generator
-from workshop.render.shapes import Affine, Capsule, Ellipse, Polygon, Ring, Shape, rotation
 from workshop.render.still import Still, Variation, draw_still
-from workshop.render.templates import TEMPLATES, Facing, class_names
+from workshop.render.templates import TEMPLATES, class_names
+from workshop.render.textures import TEXTURES
 from workshop.render.writers.base import annotation, outlines
 from workshop.render.writers.coco import object_scene
 from workshop.render.writers.davis import video_frames
@@ -59,6 +60,15 @@ def test_names_agree() -> None:
             assert part.parent in ("", *names[:i])
 
 
+def test_every_class_has_a_habit_of_its_own_of_known_textures_and_grounds() -> None:
+    assert tuple(HABITS) == class_names
+    for habit in HABITS.values():
+        assert habit.ground in GROUNDS
+        assert set(habit.textures) <= set(TEXTURES)
+        assert all(0 <= hue < 1 for hue in habit.coat)
+    assert len({(habit.coat, habit.textures, habit.ground) for habit in HABITS.values()}) == len(HABITS)
+
+
 EVALUATION: list[Callable[[], np.ndarray]] = [
     lambda: imagenet_still(Namespace.IMAGENET_VAL, 3, 1).rendering.pixels,
     lambda: retrieval_still(shots()[5]).rendering.pixels,
@@ -87,16 +97,6 @@ def test_training_and_evaluation_streams_are_disjoint() -> None:
     assert len(set.union(*streams)) == sum(len(stream) for stream in streams)
     first = generator(Namespace.TRAINING, 5).bit_generator.random_raw()
     assert first == np.random.PCG64(np.random.SeedSequence(ENTROPY, spawn_key=(1, 5))).random_raw()
-
-
-def test_train_and_val_pictures_differ() -> None:
-    digests = {
-        _digest(imagenet_still(namespace, index, number).rendering.pixels)
-        for namespace in (Namespace.IMAGENET_TRAIN, Namespace.IMAGENET_VAL)
-        for index in (0, 9)
-        for number in range(3)
-    }
-    assert len(digests) == 12
 
 
 def test_sample_image() -> None:
@@ -131,62 +131,12 @@ def test_landmarks_behind_an_occluder_or_outside_are_not_visible() -> None:
     assert behind.shown[1] == 1
 
 
-def test_only_side_views_are_mirrored() -> None:
-    for index, template in enumerate(TEMPLATES):
-        rng = generator(Namespace.TRAINING, index)
-        individual = draw_individual(rng, index)
-        mirrored = {draw_camera(rng, individual, 1, 0.3).mirror for _ in range(20)}
-        assert mirrored == ({True, False} if template.facing is Facing.SIDE else {False})
-
-
 def test_a_mirrored_figure_keeps_its_landmarks_on_the_same_parts() -> None:
     individual = draw_individual(generator(Namespace.TRAINING, 9), class_names.index("horse"))
     angles = (0.0,) * len(individual.template.parts)
     right, left = (Figure(individual, angles, Camera(mirror=mirror), 50, (0, 0)) for mirror in (False, True))
     np.testing.assert_allclose(landmark_points(right) * [-1, 1], landmark_points(left))
     assert figure_bounds(right)[2] == pytest.approx(-figure_bounds(left)[0])
-
-
-def test_individuals_of_a_class_differ() -> None:
-    one, other = (draw_individual(generator(Namespace.TRAINING, seed), 0) for seed in (1, 2))
-    assert one.materials != other.materials
-    assert one.stretch != other.stretch
-
-
-@pytest.mark.parametrize(
-    ("shape", "inside", "outside"),
-    [
-        (Ellipse(0, 0, 0.4, 0.2), (0.3, 0.05), (0.3, 0.19)),
-        (Capsule(0.5, 0.1, 0.05), (0.5, 0.03), (0.5, 0.07)),
-        (Polygon(((0, 0), (0.5, 0), (0.5, 0.5), (0.25, 0.1), (0, 0.5)), 0), (0.05, 0.3), (0.25, 0.3)),
-        (Ring(0, 0, 0.3, 0.05), (0.3, 0), (0.1, 0.1)),
-    ],
-)
-def test_distances_are_negative_inside(
-    shape: Shape, inside: tuple[float, float], outside: tuple[float, float]
-) -> None:
-    points = np.array([inside, outside], np.float32)[:, None]
-    distance = shape.surface(points[..., 0], points[..., 1])[0][:, 0]
-    assert distance[0] < 0 < distance[1]
-    left, top, right, bottom = shape.bounds()
-    assert left <= inside[0] <= right
-    assert top <= inside[1] <= bottom
-
-
-def test_painted_area_is_the_shapes_area() -> None:
-    canvas = Canvas(np.zeros((3, 80, 80), np.float32))
-    light = draw_light(generator(Namespace.TRAINING, 1), 0)
-    material = Material((1, 1, 1), (1, 1, 1), PLAIN)
-    canvas.paint(Ellipse(0, 0, 0.5, 0.25), rotation(30, (40, 40), 60), material, light, (1, 1))
-    assert canvas.coverage.sum() == pytest.approx(np.pi * 30 * 15, rel=0.02)
-    assert np.count_nonzero(canvas.figures == 1) == pytest.approx(np.pi * 30 * 15, rel=0.03)
-
-
-def test_affine_maps_undo_and_compose() -> None:
-    first, second = Affine(1, 2, 0.5, -1, 3, 4), rotation(40, (1, -2), 1.5)
-    assert (first @ second).apply(0.3, 0.7) == pytest.approx(first.apply(*second.apply(0.3, 0.7)))
-    assert first.inverse().apply(*first.apply(0.3, 0.7)) == pytest.approx((0.3, 0.7))
-    assert second.scale == pytest.approx(1.5)
 
 
 def test_outlines_and_runs_of_a_mask_with_a_hole() -> None:
