@@ -119,7 +119,8 @@ def _read(path: Path) -> dict[str, PixelFacts]:
 def _of_sample(known: Mapping[str, PixelFacts], sample: Own) -> tuple[str, PixelFacts, bool]:
     """Digest of the bytes of an image, its facts, and whether they will be the same in every process."""
     try:
-        content = _content(sample)
+        source = sample.path if isinstance(sample, PhotoSample) else sample.source
+        content = source.getvalue() if isinstance(source, BytesIO) else read_regular(source)
     except (OSError, InputError):  # it may be readable later
         return "", PixelFacts(_digest(sample.key.encode(errors="surrogatepass")), 0, 0), False
     mark = _digest(content)
@@ -129,12 +130,6 @@ def _of_sample(known: Mapping[str, PixelFacts], sample: Own) -> tuple[str, Pixel
         return mark, _facts(content), True
     except InputError:
         return mark, PixelFacts(mark, 0, 0), False
-
-
-def _content(sample: Own) -> bytes:
-    """Bytes of the file; raises OSError or InputError."""
-    source = sample.path if isinstance(sample, PhotoSample) else sample.source
-    return source.getvalue() if isinstance(source, BytesIO) else read_regular(source)
 
 
 def _facts(content: bytes) -> PixelFacts:

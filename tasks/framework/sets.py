@@ -115,7 +115,8 @@ def _members(name: str, depth: int, blocks: Sequence[int]) -> list[tuple[int, ..
     if name == "pairs":
         return list(combinations(blocks, 2))
     if name == GREEDY:
-        among = _candidates(blocks)
+        count = min(len(blocks), CANDIDATES)  # evenly spaced, the last block among them
+        among = [blocks[-(-len(blocks) * part // count) - 1] for part in range(1, count + 1)]
         return [each for size in range(2, MOST + 1) for each in combinations(among, size)]
     if name == "last4":
         return [tuple(range(max(1, depth - 3), depth + 1))]
@@ -124,9 +125,3 @@ def _members(name: str, depth: int, blocks: Sequence[int]) -> list[tuple[int, ..
     if name == "all":
         return [tuple(range(1, depth + 1))]
     return [tuple(map(int, name.split("+")))] if FREE.fullmatch(name) else []
-
-
-def _candidates(blocks: Sequence[int]) -> list[int]:
-    """At most `CANDIDATES` of some blocks, evenly spaced, the last among them."""
-    count = min(len(blocks), CANDIDATES)
-    return [blocks[-(-len(blocks) * part // count) - 1] for part in range(1, count + 1)]

@@ -84,11 +84,15 @@ class RetrievalTask(JointVectorTask):
         self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
         """mAP and mP@1, 5, 10 for the three difficulties, in percent, by the mean of the members' cosines."""
-        reasons = {member: self._unrankable(each) for member, each in vectors.items()}
+        both = {member: self._both(each) for member, each in vectors.items()}
+        reasons = {
+            member: unusable(database) or unusable(queries, constant=False)
+            for member, (database, queries) in both.items()
+        }
         outcomes = {each: Outcome((), empty=reasons[each.members[0]]) for each in layers}
         usable = [each for each in layers if not all(reasons[member] for member in each.members)]
         # there are few images: all cosines of all members are in memory
-        cosines = {member: cosine_similarities(*self._both(vectors[member])) for member in members_of(usable)}
+        cosines = {member: cosine_similarities(*both[member]) for member in members_of(usable)}
         for each in usable:
             outcomes[each] = self.ranked(np.mean([cosines[member] for member in each.members], axis=0))
         return [outcomes[each] for each in layers]
@@ -101,11 +105,6 @@ class RetrievalTask(JointVectorTask):
         """Vectors of the database and of the queries."""
         database, queries = (vectors[source.name] for source in self.vector_sources)
         return database, queries
-
-    def _unrankable(self, vectors: Vectors) -> str:
-        """Reason why the vectors cannot be scored; "" if they can."""
-        database, queries = self._both(vectors)
-        return unusable(database) or unusable(queries, constant=False)
 
     def ranked(self, similarity: Floats) -> Outcome:
         """Scores from similarities [database queries]."""

@@ -58,7 +58,10 @@ def rank_ranges(
     if (uncertainty := uncertainty_of(measured)) is None:
         return None
     names = np.unique(owner)
-    maybe = _may_be_best(measured, owner, names, seed) if best is None else np.asarray(best, np.bool_)
+    if best is None:
+        compared = compare_with_best(measured, seed)
+        best = np.isin(names, [] if compared is None else owner[compared.maybe])
+    maybe = np.asarray(best, np.bool_)
     scores = measured.evaluate()[0]
     error, freedom = uncertainty.pairs()
     height = z_scores(scores, error, freedom)
@@ -76,12 +79,6 @@ def _near_own_best(scores: Floats, height: Floats, owner: Integers) -> Integers:
     tops = {int(owner[layers[0]]): layers[np.argmax(scores[layers])] for layers in group_members(owner)}
     highest = np.array([tops[int(each)] for each in owner])
     return np.flatnonzero(height[np.arange(len(owner)), highest] <= HOPELESS)
-
-
-def _may_be_best(measured: WeightedScores, owner: Integers, names: Integers, seed: int) -> Mask:
-    """Which candidates have a score that may be the best: [candidates]."""
-    compared = compare_with_best(measured, seed)
-    return np.isin(names, [] if compared is None else owner[compared.maybe])
 
 
 def _ranges(worse: Mask, maybe: Mask) -> Integers:

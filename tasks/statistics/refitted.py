@@ -130,10 +130,6 @@ def _r2(truth: Floats, predicted: Floats, kept: Mask) -> Floats:
     return 1 - _quotient(_mean((truth - predicted) ** 2, kept), _mean((truth - centre) ** 2, kept))
 
 
-def _error(truth: Floats, predicted: Floats, kept: Mask) -> Floats:
-    return _mean(abs(truth - predicted), kept)
-
-
 def _rho(truth: Floats, predicted: Floats, kept: Mask) -> Floats:
     both = (np.broadcast_to(truth, kept.shape), predicted)
     ranks = (np.mean(_ranked(values, kept)[0], axis=0) for values in both)
@@ -179,14 +175,6 @@ def _ranked(values: Floats, *counted: Mask) -> list[tuple[Floats, Floats]]:
     return numbers
 
 
-def _r2_slopes(truth: Floats, predicted: Floats) -> Floats:
-    return np.asarray(2 * (truth - predicted) / ((truth - truth.mean()) ** 2).sum(), np.float64)
-
-
-def _error_slopes(truth: Floats, predicted: Floats) -> Floats:
-    return np.asarray(np.sign(predicted - truth) / len(truth), np.float64)
-
-
 def _rho_slopes(truth: Floats, predicted: Floats) -> Floats:
     ranks, own = (linearised.centred_ranks(each)[0] for each in (truth, predicted))
     # an image gains by how much its own rank is above that of each one that it passes
@@ -228,9 +216,17 @@ def _near(predicted: Floats, *weights: Floats) -> list[Floats]:
     return [np.asarray((each[last] - each[first]) / (2 * width), np.float64) for each in sums]
 
 
-R2 = Metric(_r2, linearised.r2_values, _r2_slopes)
+R2 = Metric(
+    _r2,
+    linearised.r2_values,
+    lambda truth, predicted: 2 * (truth - predicted) / ((truth - truth.mean()) ** 2).sum(),
+)
 RANK_CORRELATION = Metric(_rho, linearised.rank_correlation_values, _rho_slopes)
-MEAN_ERROR = Metric(_error, lambda truth, predicted: abs(truth - predicted), _error_slopes)
+MEAN_ERROR = Metric(
+    lambda truth, predicted, kept: _mean(abs(truth - predicted), kept),
+    lambda truth, predicted: abs(truth - predicted),
+    lambda truth, predicted: np.sign(predicted - truth) / len(truth),
+)
 AVERAGE_PRECISION = Metric(
     _average_precision,
     lambda truth, predicted: linearised.average_precision_values(truth > 0, predicted),

@@ -18,15 +18,9 @@ from layerboard.zoo.spec import Normalisation
 # Keys under which other keys are, the first one that a file has.
 _NESTED = ("image_processor", "video_processor", "preprocess_cfg", "pretrained_cfg")
 _SHORT = {"mean": "image_mean", "std": "image_std"}  # keys of timm and open_clip
-_OTHERS = {  # keys that transformers writes and that are not read
-    *("do_resize", "resample", "do_center_crop", "do_convert_rgb", "do_pad", "pad_size", "size_divisor"),
-    *("image_processor_type", "feature_extractor_type", "processor_class", "do_flip_channel_order"),
-    *("do_reduce_labels", "crop_pct", "data_format", "input_data_format", "device", "return_tensors"),
-    *("default_to_square", "disable_grouping", "image_seq_length", "auto_map"),
-}
 # keys that change colours in ways that mean and std cannot express
 _RECOLOURS = ("do_flip_channel_order", "do_grayscale", "do_color_quantize", "rescale_offset", "offset")
-_ALIKE = 0.85  # least similarity of a key and the one that was meant
+_ALIKE = 0.85  # least similarity of a key and the one that was meant; transformers' other keys are below
 # Of pixels from 0 to 1. All that is known is within; numbers of pixels from 0 to 255 are not.
 _MEANS, _STDS = (-2.0, 3.0), (1e-3, 10.0)
 
@@ -147,14 +141,12 @@ def _three(
 
 
 def _warn_of_unknown(path: Path, values: Mapping[str, object]) -> None:
-    """Say which keys of preprocessing are not read, if one that is read is missing or nearly there."""
+    """Say which keys of preprocessing are missing, and which are not read but nearly one that is."""
     read = {*_Processor.__dataclass_fields__}
-    unknown = sorted(values.keys() - {*read, *_OTHERS})
-    guesses = {key: get_close_matches(key, read - values.keys(), n=1, cutoff=_ALIKE) for key in unknown}
-    for key, (meant, *_) in ((key, near) for key, near in guesses.items() if near):
-        _LOG.warning("%s has %r, which is not read; did you mean %r?", path, key, meant)
+    for key in sorted(values.keys() - read):
+        for meant in get_close_matches(key, read - values.keys(), n=1, cutoff=_ALIKE):
+            _LOG.warning("%s has %r, which is not read; did you mean %r?", path, key, meant)
     lacks = [key for key in ("image_mean", "image_std") if values.get(key) is None]
     if lacks and values.get("do_normalize") is not False:
-        what = f"; its {', '.join(map(repr, unknown))} is not read" if unknown else ""
         missing = " and no ".join(map(repr, lacks))
-        _LOG.warning("%s has no %s: what is usual for its model type is assumed%s", path, missing, what)
+        _LOG.warning("%s has no %s: what is usual for its model type is assumed", path, missing)

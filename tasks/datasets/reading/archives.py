@@ -3,7 +3,6 @@
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
@@ -36,16 +35,13 @@ def unpacked(location: str, cache: Path) -> str:
         if not paths:
             return location
     with explaining(f"cannot unpack {location} into {cache}", *_DAMAGE):
-        root = _unpack(paths, name, cache / "images")
+        if all(path.name.lower().endswith(TAR) for path in paths):
+            root = read_shards(paths, name, cache / "images")
+        else:
+            (path,) = paths
+            kinds = "a folder, a .zip or a .tar for --images"
+            require(zipfile.is_zipfile(path), kinds, f"the file {path}", "unpack it or name its folder")
+            root = unzip(path, cache / "images")
     while len(below := [*root.iterdir()]) == 1 and below[0].is_dir():
         (root,) = below
     return str(root)
-
-
-def _unpack(paths: Sequence[Path], name: str, place: Path) -> Path:
-    if all(path.name.lower().endswith(TAR) for path in paths):
-        return read_shards(paths, name, place)
-    (path,) = paths
-    kinds = "a folder, a .zip or a .tar for --images"
-    require(zipfile.is_zipfile(path), kinds, f"the file {path}", "unpack it or name its folder")
-    return unzip(path, place)

@@ -276,8 +276,11 @@ def match_rows(
             twice += 1
         else:
             rows[path] = (row, table)
-    if not rows:
-        raise _no_rows(name, tree, missing, noun[0])
+    if missing and not rows:
+        images = f"{name} to name images below {tree.root}, such as {tree.images[0]}"
+        none = f"none of its {len(missing):,} files there ({some(missing)})"
+        raise mismatch(images, none, "names are relative to the folder")
+    require(rows, f"a {noun[0]} in the rows of {name}")
     columns = " and ".join(dict.fromkeys(table.columns for table in tables))
     unnamed = sorted({*tree.images} - {*rows} - nameless)
     left_out = (
@@ -290,15 +293,6 @@ def match_rows(
     remarks = [f"{noun[1]} from {name} ({columns})", *(each for table in tables for each in table.remarks)]
     remarks += [f"{counted(twice, 'rows')} repeating another row"] if twice else []
     return files, Coverage(notes=tuple(notes), remarks=tuple(remarks))
-
-
-def _no_rows(name: str, tree: ImageTree, missing: Sequence[str], noun: str) -> InputError:
-    """The error for tables of which no row names an image that is there, or none has a value."""
-    if not missing:
-        return mismatch(f"a {noun} in the rows of {name}")
-    images = f"{name} to name images below {tree.root}, such as {tree.images[0]}"
-    none = f"none of its {len(missing):,} files there ({some(missing)})"
-    return mismatch(images, none, "names are relative to the folder")
 
 
 def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelledFile], str | None]:

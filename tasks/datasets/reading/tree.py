@@ -68,18 +68,16 @@ class ImageTree:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on images that are left out: their reader is not installed, or their file is not there."""
-        notes = [f"{counted(len(each), 'images')} {words}" for each, words in self._doubtful if each]
+        doubtful: tuple[tuple[Sequence[object], str], ...] = (
+            (self.broken, f"left out, which are links to files that do not exist ({some(self.broken)})"),
+            (self.twins, f"named as another one beside them ({some(map(' and '.join, self.twins))})"),
+        )
+        notes = [f"{counted(len(each), 'images')} {words}" for each, words in doubtful if each]
         if not (unread := [path for path in self.others if _ending(path) in _lacking()]):
             return (*notes,)
         what = " ".join(sorted({f"'{ADDED[_ending(path)]}'" for path in unread}))
         how = heif_broken() or f"to have them read, pip install {what}"
         return (f"{counted(len(unread), 'images')} left out ({_by_ending(unread)}): {how}", *notes)
-
-    @property
-    def _doubtful(self) -> Iterator[tuple[Sequence[object], str]]:
-        """Images that are links to nothing, and those that may be masks, with words on them."""
-        yield self.broken, f"left out, which are links to files that do not exist ({some(self.broken)})"
-        yield self.twins, f"named as another one beside them ({some(map(' and '.join, self.twins))})"
 
 
 def _stem(path: str) -> str:

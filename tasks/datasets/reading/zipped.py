@@ -28,22 +28,17 @@ def unzip(path: Path, place: Path) -> Path:
     have, and the errors of ``zipfile`` for a damaged one.
     """
     with zipfile.ZipFile(path) as archive:
-        return _unpack(path, archive, place)
+        members = _members(path, archive)
+        content = sorted((name, member.file_size, member.CRC) for name, member in members.items())
 
+        def write(folder: Path) -> None:
+            whole = sum(member.file_size for member in members.values())
+            require_free_bytes(whole, place, f"{path} unpacks to")
+            for name, member in members.items():
+                with archive.open(member) as source:
+                    write_member(folder / name, source)
 
-def _unpack(path: Path, archive: zipfile.ZipFile, place: Path) -> Path:
-    """The folder in ``place`` that holds the members of an archive."""
-    members = _members(path, archive)
-    content = sorted((name, member.file_size, member.CRC) for name, member in members.items())
-
-    def write(folder: Path) -> None:
-        whole = sum(member.file_size for member in members.values())
-        require_free_bytes(whole, place, f"{path} unpacks to")
-        for name, member in members.items():
-            with archive.open(member) as source:
-                write_member(folder / name, source)
-
-    return written_once(place, content, path.stem, write)
+        return written_once(place, content, path.stem, write)
 
 
 def written_once(place: Path, mark: object, name: str, write: Callable[[Path], None]) -> Path:

@@ -15,10 +15,6 @@ def faults(spec: BackboneSpec) -> Iterator[str]:
         yield f"has the family {spec.family!r}; take a word of letters, digits and .-_@/+"
     if spec.is_floor:
         yield f"has the family {spec.family!r}, which is that of the random floor; take another word"
-    yield from _wrong_numbers(spec)
-
-
-def _wrong_numbers(spec: BackboneSpec) -> Iterator[str]:
     numbers = [number for stage in spec.stages for number in (stage.blocks, stage.width, stage.stride)]
     if not numbers or min(numbers) < 1:
         yield "needs stages with blocks, widths and strides from 1 on"

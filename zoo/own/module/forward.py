@@ -1,6 +1,6 @@
 """Forward passes of a user's network that observe some of its modules."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import ExitStack
 from functools import partial
@@ -90,7 +90,13 @@ def streams_of(subject: OwnNetwork, pixels: Tensor) -> tuple[list[Tensor], str]:
     ]
     calls = calls_of(subject.net, subject.images(pixels), (*subject.blocks, *norms))
     blocks = [call for call in calls if call.path in subject.blocks]
-    _require_order(subject, [call.path for call in blocks])
+    if (ran := tuple(call.path for call in blocks)) != subject.blocks:
+        wrong = next((path for path in subject.blocks if ran.count(path) != 1), "")
+        order = f"blocks run in the order {', '.join(ran)}"
+        how = f"block {wrong} runs {ran.count(wrong)} times" if wrong else order
+        raise InputError(
+            f"{subject.name}: {how} in one forward; each should run once, in the order of blocks="
+        )
     streams = [blocks[0].given, *(call.gives for call in blocks)]
     for number, stream in enumerate(streams):
         if not stream.numel():
@@ -102,12 +108,3 @@ def streams_of(subject: OwnNetwork, pixels: Tensor) -> tuple[list[Tensor], str]:
     return streams, min(
         (call.path for call in ends if call.gives.shape == call.given.shape), key=len, default=""
     )
-
-
-def _require_order(subject: OwnNetwork, ran: list[str]) -> None:
-    if tuple(ran) == subject.blocks:
-        return
-    times = Counter(ran)
-    wrong = next((path for path in subject.blocks if times[path] != 1), "")
-    how = f"block {wrong} runs {times[wrong]} times" if wrong else f"blocks run in the order {', '.join(ran)}"
-    raise InputError(f"{subject.name}: {how} in one forward; each should run once, in the order of blocks=")
