@@ -86,8 +86,10 @@ def _render(wanted: Wanted, folder: Path, workers: int, report: Reporter) -> Non
         def hand_on(message: Message) -> None:
             """Advance the one bar by what any process has drawn."""
             kind, _, content = message
-            if kind in ("advance", "say"):
-                (advance if kind == "advance" else report.say)(content)
+            if kind == "advance":
+                advance(content)
+            elif kind == "say":
+                report.say(content)
 
         advance(wanted.count - sum(len(places) for _, places in missing))
         results_in_order(engine, partial(render_chunk, wanted), missing, Reporter(hand_on))
