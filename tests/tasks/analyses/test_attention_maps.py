@@ -1,6 +1,5 @@
 """Average maps and offsets, from the maps of a pass to scores and arrays."""
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +15,11 @@ from layerboard.tasks.analyses.attention_maps import (
     average_offset,
     head_offset,
     offset_index,
-    reachable,
 )
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
-from tests.tasks.planted import CASES, built, corner, cyclic, right, uniform, with_prefix
+from tests.tasks.planted import CASES, built, cyclic, right, uniform, with_prefix
 
 ATTENTION_MAPS = config_of(STANDARD, "attention-maps")
 
@@ -115,52 +113,6 @@ Floats = NDArray[np.float64]
 def aligned(attention: Tensor, cells: tuple[int, int]) -> Floats:
     """The aligned map of one head."""
     return aligned_map(attention[None], offset_index(cells), cells)[0].numpy()
-
-
-def test_identity_is_strict() -> None:
-    found = aligned(torch.eye(64), (8, 8))
-    assert found[7, 7] == 1
-    assert found.sum() == 1
-    head = head_offset(found)
-    assert (head.name, head.peak, head.peak_offset, head.local_mass) == ("strict", (0, 0), 0, 1)
-    assert average_offset(found, normalised=False).tolist() == [0, 0]
-
-
-@pytest.mark.parametrize(("side", "local"), [(7, 0.150), (8, 0.118), (14, 0.107), (28, 0.088)])
-def test_uniform_is_global(side: int, local: float) -> None:
-    found = aligned(uniform(side), (side, side))
-    steps = side - abs(np.arange(1 - side, side))
-    np.testing.assert_allclose(found, steps[:, None] * steps / side**4, rtol=1e-5)
-    np.testing.assert_allclose(reachable(found), 1 / side**2, rtol=1e-5)
-    np.testing.assert_allclose(average_offset(found, normalised=False), 0, atol=1e-6)
-    assert found[side - 1].sum() == pytest.approx(1 / side)
-    head = head_offset(found)
-    assert (head.name, head.peak) == ("global", (0, 0))
-    assert head.local_mass == pytest.approx(local, abs=6e-4)
-
-
-def test_one_step_to_the_right_is_an_offset() -> None:
-    side = 14
-    found = aligned(right(side), (side, side))
-    assert found[side - 1, side] == pytest.approx((side - 1) / side)
-    assert found[side - 1, side - 1] == pytest.approx(1 / side)
-    assert average_offset(found, normalised=False) == pytest.approx([0, (side - 1) / side])
-    assert average_offset(found, normalised=False)[1] / (side - 1) == pytest.approx(1 / side)
-    head = head_offset(found)
-    assert (head.name, head.peak, head.peak_offset) == ("offset", (0, 1), 1)
-
-
-def test_a_step_that_wraps_has_no_mean_offset_but_a_class() -> None:
-    found = aligned(cyclic(8), (8, 8))
-    np.testing.assert_allclose(average_offset(found, normalised=False), 0, atol=1e-9)
-    assert head_offset(found).name == "offset"
-
-
-def test_all_to_the_corner_is_global_and_far() -> None:
-    found = aligned(corner(14), (14, 14))
-    assert average_offset(found, normalised=False) == pytest.approx([-6.5, -6.5])
-    assert np.hypot(*average_offset(found, normalised=False)) == pytest.approx(13 / math.sqrt(2))
-    assert head_offset(found).name == "global"
 
 
 def test_the_mean_offset_is_what_patches_receive_less_the_centre() -> None:

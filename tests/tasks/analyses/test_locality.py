@@ -130,16 +130,6 @@ def test_pairs_of_heads_are_their_outputs_side_by_side(tmp_path: Path) -> None:
     np.testing.assert_allclose(whole.arrays["distance"], [1.6 * (head + 0.5) for head in range(7)], rtol=1e-4)
 
 
-def test_batches_add_up(tmp_path: Path) -> None:
-    heads = noise(4, IMAGES, CELLS, WIDTH)
-    block = heads[1] + noise(IMAGES, CELLS, WIDTH, seed=1)
-    shares = [0.1, 0.2, 0.3, 0.4]
-    one, _ = compared(tmp_path / "one", heads, shares, [block])
-    many, _ = compared(tmp_path / "many", heads, shares, [block], batch=16)
-    assert abs(one.arrays["head_cka"] - many.arrays["head_cka"]).max() < 0.2
-    assert one.arrays["head_cka"].argmax() == many.arrays["head_cka"].argmax() == 1
-
-
 def test_heads_may_come_in_any_batches(tmp_path: Path) -> None:
     heads = noise(4, IMAGES, CELLS, WIDTH)
     block = heads[1] + noise(IMAGES, CELLS, WIDTH, seed=1)
@@ -204,18 +194,6 @@ def hsic(outputs: torch.Tensor, blocks: torch.Tensor):  # type: ignore[no-untype
 def orthogonal_heads(count: int) -> torch.Tensor:
     """The first number of the first cell of `orthogonal` outputs: [heads images 1] float64."""
     return orthogonal(count)[:, :, 0, :1].double()
-
-
-def test_a_pair_of_independent_heads_is_half_of_one_of_them() -> None:
-    heads = orthogonal_heads(2)
-    layer = heads[:1]
-    assert cka(heads[0], layer[0]) == pytest.approx(1)
-    assert cka(torch.cat([heads[0], heads[1]], dim=1), layer[0]) == pytest.approx(2**-0.5, abs=2e-3)
-    assert cka(heads[1], layer[0]) == pytest.approx(0, abs=2e-3)
-    found = subsets_of(np.array([1.0, 2.0]), *hsic(heads, layer))
-    assert found.heads.tolist() == [[0], [1]]
-    np.testing.assert_allclose(found.cka[:, 0], [1, 0], atol=2e-3)
-    assert np.isnan(found.rho).all()  # two subsets have no rank correlation
 
 
 def test_windows_of_a_quarter_of_the_heads_in_the_order_of_their_distance() -> None:

@@ -13,7 +13,7 @@ from layerboard.tasks.analyses.residuals import Residuals, frobenius_ratio, norm
 from layerboard.tasks.framework.base import Findings, Outcome
 from layerboard.zoo.spec import Layer, Tap
 from tests.benchmark.doubles import SPEC
-from tests.tasks.analyses.planted import convnet, features, left_behind, noise, sources, transformer
+from tests.tasks.analyses.planted import convnet, left_behind, noise, sources, transformer
 
 TOKENS = replace(SPEC, heads=2)
 IMAGES, CELLS, DIM = 7, 4, 6
@@ -72,16 +72,6 @@ def test_means_of_ratios_over_tokens_and_frobenius_norms(tmp_path: Path) -> None
     assert found.arrays["ratio"].shape == (1, 2, 1 + CELLS)
     assert found.arrays["block"].tolist() == [1]
     assert found.arrays["half"].tolist() == ["attention", "mlp"]
-
-
-def test_cosines_of_a_branch_at_a_right_angle(tmp_path: Path) -> None:
-    found = find(tmp_path, {1: transformer(1, at_right_angles(2))})
-    for tap in ("attention", "mlp"):
-        one = values(outcome(found, Layer(1, tap), "all"))  # type: ignore[arg-type]
-        assert one["norm-ratio"] == pytest.approx(2, rel=1e-5)
-        assert one["cosine-skip-output"] == pytest.approx(0.8944, abs=5e-5)
-        assert one["cosine-branch-output"] == pytest.approx(0.4472, abs=5e-5)
-        assert one["cosine-skip-branch"] == pytest.approx(0, abs=1e-6)
 
 
 def test_batches_and_images_that_cannot_be_read_change_nothing_else(tmp_path: Path) -> None:
@@ -198,15 +188,6 @@ def test_a_convnet_has_one_half_and_grids_that_shrink(tmp_path: Path) -> None:
     assert found.arrays["ratio"].shape == (2, 1, 16)
     assert np.isfinite(found.arrays["ratio"]).sum(axis=-1).tolist() == [[16], [4]]
     assert found.arrays["half"].tolist() == ["branch"]
-
-
-def test_taps_must_be_those_of_the_kind_of_network(tmp_path: Path) -> None:
-    problem = Residuals(sources([3]))
-    assert problem.feed.layers((Layer(0), Layer(2)), TOKENS) == (Layer(2),)
-    assert problem.feed.layers((Layer(0), Layer(2)), SPEC) == (Layer(2, "branch"),)
-    assert [one.tap for one in problem.feed.shown(Layer(2))] == ["input", "attention", "mid", "mlp", "block"]
-    assert [one.tap for one in problem.feed.shown(Layer(2, "branch"))] == ["skip", "branch", "block"]
-    assert features(Layer(1), noise(1, 5, 2)).grid.shape == (1, 2, 2, 2)
 
 
 def with_angle(ratio: float, angle: float) -> tuple[torch.Tensor, torch.Tensor]:

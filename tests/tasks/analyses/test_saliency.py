@@ -4,10 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 
 from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask, object_cells
@@ -47,37 +45,6 @@ def reference(name: str, rule: SaliencyConfig) -> tuple[SaliencyTask, Tensor, tu
     masks = [list(each[:count]) for each, count in zip(arrays["annotations"], counts, strict=True)]
     layers = torch.from_numpy(arrays["attention"]).transpose(0, 1)
     return problem(masks, rule), layers, (rows, columns)
-
-
-def released(attention: NDArray[np.float64], masks: list[Masks], side: int) -> float:
-    """Section 11 of the released code's rules, written out for one head of one image, mode ``patch``."""
-    truth = np.zeros((side, side), bool)
-    for mask in masks:
-        short = min(mask.shape)
-        top, left = int((mask.shape[0] - short) / 2), int((mask.shape[1] - short) / 2)
-        square = Image.fromarray(mask[top : top + short, left : left + short] * np.uint8(255))
-        truth |= np.asarray(square.resize((side, side), Image.Resampling.BICUBIC)) > 0
-    values = attention[1:, 1:].sum(axis=0)
-    values = values / values.sum()
-    kept, total = set(), 0.0
-    for place in sorted(range(len(values)), key=lambda place: (values[place], place)):
-        total += values[place]
-        if total > 1 - 0.6:
-            kept.add(place)
-    objects = set(np.flatnonzero(truth.ravel()).tolist())
-    return len(kept & objects) / len(kept | objects)
-
-
-def test_random_attention_by_the_rules_of_the_released_code(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    masks = [[(rng.random((48, 65)) < 0.02).astype(np.uint8), block(48, 65, 5, 9, 20)] for _ in range(3)]
-    attention = torch.rand(1, 3, 2, 37, 37, generator=torch.Generator().manual_seed(4)).mul(3).softmax(-1)
-    task = problem(masks, config_of(PAPER, "saliency"), ResizeCrop(48, 48))
-    found = found_in(task, tmp_path, attention, (6, 6))
-    for image in range(3):
-        for head in range(2):
-            expected = released(attention[0, image, head].double().numpy(), masks[image], 6)
-            assert found.arrays["iou"][image, 0, head, 1] == pytest.approx(expected)
 
 
 def block(height: int, width: int, top: int, left: int, side: int) -> Masks:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import roc_auc_score
 
 from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.anomaly.metric import CountedPixels
@@ -40,14 +39,6 @@ def tied(seed: int, count: int = 60) -> tuple[Floats, Mask]:
     rng = np.random.default_rng(seed)
     defect = rng.random(count) < 0.3
     return rng.integers(0, 9, count) / 9 + 0.2 * defect, defect
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_placements_have_the_auroc_of_scikit_learn(seed: int) -> None:
-    scores, defect = tied(seed)
-    assert linearised.placements(scores, defect).auroc == pytest.approx(
-        roc_auc_score(defect, scores), abs=1e-12
-    )
 
 
 def test_pseudo_values_have_the_auroc_and_the_variance_of_delong() -> None:

@@ -81,6 +81,8 @@ def test_refuses_wrong_input():
         ((features, 4), "4 clusters among 3 samples"),
         ((features, 0), "0 clusters"),
         ((features * np.nan, 1), "NaN"),
+        ((features * -np.inf, 1), "infinite"),
+        ((features[:, :0], 1), "n dim"),
     ]:
         with pytest.raises(ValueError, match=word):
             kmeans_starts(*arguments, **KMEANS)[0]

@@ -203,32 +203,6 @@ def test_regions_are_weighted_means_and_the_vanished_are_left_out() -> None:
             assert "image0#3" not in keys
 
 
-def test_the_ceiling_is_the_purity_of_what_cells_show_most() -> None:
-    """Against shares that are counted pixel by pixel, on a grid whose cells do not end where pixels do."""
-    task, generator = random_regions(), torch.Generator().manual_seed(0)
-    grid = (5, 4)
-    left = measured(task, {LAYER: [torch.randn(*grid, 8, generator=generator) for _ in range(12)]})[LAYER]
-    shown, labels = [], []
-    for image in task.data.images:
-        classes = sorted({region.label for region in image.regions})
-        shares = []
-        for label in classes:
-            mask = np.maximum.reduce([one.mask() for one in image.regions if one.label == label])
-            fine = mask.repeat(grid[0], axis=0).repeat(grid[1], axis=1)
-            shares.append(fine.reshape(grid[0], mask.shape[0], grid[1], mask.shape[1]).mean(axis=(1, 3)))
-        for region in image.regions:
-            weights = obvious_weights(region.mask(), grid)
-            if weights.any():
-                shown.append(classes[int(np.argmax([(weights * share).sum() for share in shares]))])
-                labels.append(region.label)
-    pairs = list(zip(shown, labels, strict=True))
-    most = [max(pairs.count((group, label)) for label in set(labels)) for group in set(shown)]
-    scores = {one.metric: one for one in task.score(left).scores}
-    assert scores["purity ceiling"].value == pytest.approx(100 * sum(most) / len(labels))
-    assert scores["purity ceiling"].n == len(labels)
-    assert scores["purity"].value < scores["purity ceiling"].value
-
-
 def planted(boxes: dict[str, tuple[int, int, int, int, int]]) -> RegionClusterTask:
     """Images of 32 x 32 px with regions: label, first and last row, first and last column."""
     images = []

@@ -69,9 +69,6 @@ def make(seed: int, quality: float = 0.5, count: int = 40) -> Items:
     )
 
 
-KEYS = tuple(f"{number:02d}" for number in range(50))
-
-
 def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else float("nan")
 
@@ -115,13 +112,6 @@ def test_scores_of_weighted_units_equal_loops(metric: str) -> None:
         weight = dict(zip(names, row.tolist(), strict=True))
         expected = [obvious(one, metric, weight) for one in layers]
         np.testing.assert_allclose(scale(metric) * scores, expected, rtol=1e-9, atol=1e-9)
-
-
-def test_metrics_together_are_columns_behind_each_other() -> None:
-    layers = [make(seed) for seed in (1, 2, 3)]
-    found = measure(layers, "all others", "all").evaluate()[0]
-    expected = [float(layer.values[name].mean()) for name in ("other", "value") for layer in layers]
-    np.testing.assert_allclose(found, expected)
 
 
 def test_layers_of_other_items_or_gaps_are_not_measured_together() -> None:
@@ -248,15 +238,6 @@ def test_losses_are_those_of_the_comparison_with_the_best_in_percent(metric: str
     scores = [obvious(one, metric) for one in layers]
     assert found[0].loss == pytest.approx(found[2].loss, rel=0.1)  # equal layers, but for the draws
     assert all(one.loss > scores[0] - score for one, score in zip(found[1::2], scores[1::2], strict=True))
-
-
-def test_of_fifty_right_ones_none_is_sure() -> None:
-    right = Items("things", KEYS, KEYS, ("",) * 50, {"v": np.full(50, 100.0)}, {"v": Statistic("v")})
-    ((low, high),) = intervals_of([right])["v"]
-    assert high == 100
-    assert 92 < low < 94
-    (other,) = intervals_of([replace(right, values={"v": np.full(50, 99.0)})])["v"]
-    assert other == (99, 99)  # no hits: nothing is known of what else there might be
 
 
 def test_layers_are_chosen_among_on_the_items_that_all_have() -> None:

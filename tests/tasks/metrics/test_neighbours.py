@@ -142,7 +142,7 @@ def test_no_queries_give_no_rows():
 
 def test_refuses_what_it_cannot_search():
     good = np.ones((3, 2), np.float32)
-    bad = np.array([[1.0, np.nan]], np.float32)
+    bad, endless = np.array([[1.0, np.nan]], np.float32), np.array([[1.0, -np.inf]], np.float32)
     for arguments, word in [
         ((good[0], good, 1), "expected bank"),
         ((good, good[:, :1], 1), "expected bank"),
@@ -150,6 +150,8 @@ def test_refuses_what_it_cannot_search():
         ((good, good, 0), "k of at least 1"),
         ((good, bad, 1), "queries must not hold NaN"),
         ((bad, good, 1), "bank must not hold NaN"),
+        ((endless, good, 1), "bank must not hold NaN"),
+        ((good[:, :0], good[:, :0], 1), "expected bank|at least one"),
     ]:
         with pytest.raises(ValueError, match=word):
             nearest(*arguments)

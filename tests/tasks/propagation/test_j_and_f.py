@@ -153,5 +153,6 @@ def test_refuses_wrong_input():
     ]:
         with pytest.raises(ValueError, match=word):
             score_video(predictions, truths)
-    with pytest.raises(ValueError, match="finite"):
-        statistics(np.array([np.nan]))
+    for frames in ([np.nan], [0.5, np.inf], []):
+        with pytest.raises(ValueError, match=r"finite|at least one"):
+            statistics(np.array(frames))

@@ -190,5 +190,6 @@ def test_decode_counts_a_constant_channel_as_one():
 
 
 def test_refuses_wrong_input():
-    with pytest.raises(ValueError, match="NaN"):
-        decode(torch.full((3, 4, 2), torch.nan), (4, 4), 2)
+    for value in (torch.nan, torch.inf):
+        with pytest.raises(ValueError, match="NaN"):
+            decode(torch.full((3, 4, 2), value), (4, 4), 2)

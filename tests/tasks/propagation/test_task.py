@@ -257,55 +257,6 @@ def test_a_video_without_a_scored_frame_does_not_count(tmp_path: Path, frames: i
     assert PropagationTask(short, RULE).score([kept[0][Layer(0)]]).empty
 
 
-def told(masks: Masks, size: tuple[int, int]) -> Tensor:
-    """Perfect features: each token knows which object covers most of it, small ones first."""
-    height, width = size
-    tall, wide = masks[0].shape[0] // height, masks[0].shape[1] // width
-    grids = torch.zeros(len(masks), height, width, 4)
-    for grid, mask in zip(grids, masks, strict=True):
-        for row, column in np.ndindex(height, width):
-            part = mask[row * tall : (row + 1) * tall, column * wide : (column + 1) * wide]
-            grid[row, column, int(part.max())] = 1
-    return grids
-
-
-@pytest.mark.parametrize("keep", [True, False])
-def test_a_small_object_keeps_the_token_that_it_covers_most(tmp_path: Path, keep: bool) -> None:
-    masks = []
-    for frame in range(5):
-        mask = np.zeros((32, 48), np.uint8)
-        mask[2:14, 2:40] = 1
-        # two pixels, never the middle one of a token: they vanish in the nearest-neighbour resize
-        mask[25, 9 + frame : 11 + frame] = 2
-        masks.append(mask)
-    data = drawn(tmp_path, masks)
-    task = PropagationTask(data, replace(RULE, keep_vanished=keep))
-    view = WholeFrame(32, 8)
-    measurer = task.measure(task.source.groups[0], view)
-    measurer.update(Layer(0), range(5), told(masks, (4, 6)))
-    left = finished(measurer, [Layer(0)])[Layer(0)]
-    assert left["J"].shape == (2, 3)  # lost objects are empty masks, not absent ones
-    assert (left["J"][0] > 0.7).all()
-    assert (left["J"][1] > 0).all() == keep
-    assert (left["J"][1] == 0).all() != keep
-
-
-def test_an_object_that_comes_later_is_ignored(tmp_path: Path) -> None:
-    masks = []
-    for frame in range(4):
-        mask = np.zeros((32, 48), np.uint8)
-        mask[8:24, 8:24] = 1
-        mask[8:24, 24:40] = 7 if frame else 0
-        masks.append(mask)
-    data = drawn(tmp_path, masks)
-    measurer = PropagationTask(data, RULE).measure(
-        PropagationTask(data, RULE).source.groups[0], WholeFrame(32, 8)
-    )
-    still = [np.where(mask == 1, mask, np.uint8(0)) for mask in masks]
-    measurer.update(Layer(0), range(4), told(still, (4, 6)))
-    assert finished(measurer, [Layer(0)])[Layer(0)]["J"].shape == (1, 2)
-
-
 def test_the_host_never_waits_in_tiles(davis: Videos) -> None:
     """On the meta device, where every value that is asked for is an error; smaller grids are not cut."""
     size = 30, 40
@@ -411,19 +362,3 @@ def test_an_object_below_a_token_is_nothing_by_its_seed_and_something_by_its_are
     assert 0 < found["J&F ceiling by area"] < 60
     rescued = ideal(video, RULE, 16)
     assert rescued["J&F ceiling"] == pytest.approx(100 * (0.117021277 + 0.43566879) / 2, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("patch", "box", "seed"),
-    [
-        (8, (29, 53, 37, 69), (0.663366337, 0.137834821)),
-        (14, (47, 89, 61, 117), (0.675597393, 0.106447124)),
-        (16, (53, 101, 69, 133), (0.708639187, 0.10875)),
-    ],
-)
-def test_exact_shares_know_a_box_beside_the_borders_better_than_its_seed(
-    tmp_path: Path, patch: int, box: tuple[int, int, int, int], seed: tuple[float, float]
-) -> None:
-    found = ideal(planted(tmp_path, patch, box), RULE, patch)
-    assert found["J&F ceiling"] == pytest.approx(50 * sum(seed), abs=1e-5)
-    assert found["J&F ceiling by area"] > found["J&F ceiling"] + 5

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 from numpy.typing import NDArray
 from PIL import Image
@@ -18,12 +17,10 @@ from layerboard.tasks.retrieval.landmarks import RetrievalTask
 from layerboard.zoo.view.views import FitLongSide
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_revisited
-from tests.tasks.agreement import golden
 
 Floats = NDArray[np.float32]
 RULE = config_of(STANDARD, "retrieval")
 EASY, HARD, JUNK = 1, 2, 3
-NAMES = {"easy": "E", "medium": "M", "hard": "H"}
 
 
 def problem(relevance: NDArray[np.int64]) -> RetrievalTask:
@@ -42,24 +39,6 @@ def problem(relevance: NDArray[np.int64]) -> RetrievalTask:
 
 def vectors(task: RetrievalTask, database: Floats, queries: Floats) -> dict[str, Floats]:
     return dict(zip([source.name for source in task.sources], (database, queries), strict=True))
-
-
-def test_agrees_with_the_official_scorer() -> None:
-    case = golden.cases("retrieval")["features_200x32"]
-    data = golden.build(case)
-    task = problem(data["relevance"])
-    outcome = task.score(vectors(task, data["database"], data["queries"]))
-    scores = {score.metric: score for score in outcome.scores}
-    assert outcome.scores[0].metric == "mAP medium"
-    assert outcome.items is not None
-    for name, letter in NAMES.items():
-        expected = case["expected"][letter]
-        assert scores[f"mAP {name}"].value == pytest.approx(100 * expected["mAP"], abs=1e-9)
-        assert scores[f"mAP {name}"].n == expected["queries_counted"]
-        per_query = outcome.items.values[f"mAP {name}"]
-        np.testing.assert_allclose(per_query, 100 * np.array(expected["AP_per_query"]), rtol=0, atol=1e-9)
-        for k, value in expected["mP"].items():
-            assert scores[f"mP@{k} {name}"].value == pytest.approx(100 * value, abs=1e-9)
 
 
 def test_a_difficulty_without_positives_has_no_score() -> None:

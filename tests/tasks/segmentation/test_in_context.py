@@ -26,16 +26,8 @@ from layerboard.tasks.segmentation.capi import (
     remembered,
 )
 from layerboard.tasks.segmentation.in_context import vote_labels
-from layerboard.tasks.segmentation.overlaps import (
-    Overlaps,
-    confusion,
-    mean_iou_of_labels,
-    names_of_predictions,
-)
-from layerboard.tasks.statistics.mcb import compare_with_best
-from layerboard.tasks.statistics.uncertainty import differences, intervals
+from layerboard.tasks.segmentation.overlaps import Overlaps, confusion, mean_iou_of_labels
 from layerboard.tasks.statistics.weighted import ClassRatios
-from tests.tasks.agreement import in_context as agreement
 
 VOID = 255
 
@@ -121,32 +113,12 @@ class TestVote:
         for temperature in (0.02, 5.0):
             assert torch.equal(vote_labels(voters, labels, temperature), labels[voters.index[:, 0]])
 
-    def test_infinite_temperature_is_the_plain_mean(self):
-        rng = np.random.default_rng(1)
-        voters = most_similar(unit(rng, 5, 6), unit(rng, 20, 6), 4)
-        labels = torch.rand(20, 3)
-        found = vote_labels(voters, labels, float("inf"))
-        torch.testing.assert_close(found, labels[voters.index].mean(1))
-
     def test_the_memory_twice_with_twice_the_neighbours_changes_nothing(self):
         rng = np.random.default_rng(3)
         memory, queries, labels = unit(rng, 50, 6), unit(rng, 9, 6), torch.rand(50, 3)
         plain = vote_labels(most_similar(queries, memory, 5), labels, 0.02)
         twice = vote_labels(most_similar(queries, memory.repeat(2, 1), 10), labels.repeat(2, 1), 0.02)
         torch.testing.assert_close(plain, twice, atol=1e-6, rtol=0)
-
-    def test_where_all_are_alike_the_first_rows_vote_and_one_class_wins(self):
-        cells = np.random.default_rng(0).integers(0, 4, 60)
-        cells[:3] = 2
-        memory, queries = torch.ones(60, 5) / 5**0.5, torch.ones(16, 5) / 5**0.5
-        voters = most_similar(queries, memory, 3)
-        assert (voters.index == torch.arange(3)).all()
-        voted = vote_labels(voters, torch.eye(4)[torch.from_numpy(cells)], 0.02)
-        truth = np.random.default_rng(1).integers(0, 4, (16, 16)).astype(np.uint8)
-        found = Overlaps.of(confusion(truth, label_map(voted.view(4, 4, 4), (16, 16)), 4))
-        share = (truth == 2).mean()
-        assert found.mean_iou() == pytest.approx(share / 4)
-        assert found.accuracy() == pytest.approx(share)
 
 
 class TestMap:
@@ -184,16 +156,6 @@ class TestOverlaps:
         found = Overlaps.of(confusion(truth, predicted, 3))
         assert (found.mean_iou(), found.mean_iou("seen")) == (0.75, 0.375)
         assert found.mean_iou("all") == pytest.approx(0.25)
-
-    def test_an_image_without_a_class_counts_nowhere(self):
-        nothing = confusion(np.full((2, 2), VOID, np.uint8), np.zeros((2, 2), np.uint8), 2)
-        assert not nothing.any()
-        assert np.isnan(Overlaps.of(nothing).mean_iou())
-
-    def test_renaming_hides_swapped_classes(self):
-        table = np.array([[0, 5, 0], [7, 0, 0], [0, 0, 2]])
-        assert Overlaps.of(table).mean_iou() == pytest.approx(1 / 3)
-        assert Overlaps.of(table[:, names_of_predictions(table)]).mean_iou() == 1
 
     def test_bad_input(self):
         with pytest.raises(ValueError, match="shape"):
@@ -240,39 +202,6 @@ class TestClassRatios:
             found = ClassRatios(part, whole, shown, np.zeros(2, np.int64), averaged).evaluate(weights)
             assert found[:, 0] == pytest.approx(expected, nan_ok=True)
 
-    @pytest.mark.parametrize("name", [name for name in agreement.CASES if "capi" not in name])
-    def test_statistic_of_weighted_images(self, name):
-        expected = agreement.CASES[name]["expected"]
-        for own in (one["own_standard"] for one in (expected, *expected.values()) if "own_standard" in one):
-            part, whole, shown = (
-                np.asarray(own[f"image_{key}"], float) for key in ("intersection", "union", "ground_truth")
-            )
-            measured = ClassRatios(part[None], whole[None], shown, np.zeros(len(shown), np.int64), "shown")
-            assert 100 * measured.evaluate()[0, 0] == pytest.approx(own["mIoU"], abs=1e-9)
-            weights = (np.arange(len(shown)) % 3).astype(float)[None]
-            found = 100 * measured.evaluate(weights)[0, 0]
-            assert found == pytest.approx(own["mIoU_of_image_weights_0_1_2_repeated"], abs=1e-9)
-
-    def test_interval_holds_the_score_and_a_better_layer_wins(self):
-        measured = self.measured(images=40)
-        better = np.minimum(measured.part + 1, measured.whole) * (measured.shown > 0)
-        both = ClassRatios(
-            np.stack([measured.part[0], better[0]]),
-            np.stack([measured.whole[0]] * 2),
-            measured.shown,
-            measured.stratum,
-            "shown",
-        )
-        score, (low, high) = both.evaluate()[0], intervals(both)
-        assert (low < score).all()
-        assert (score < high).all()
-        found = compare_with_best(both)
-        assert found is not None
-        assert found.maybe.tolist() == [False, True]
-        assert found.loss[0] > score[1] - score[0]
-        assert found.loss[1] == 0
-        assert differences(both, 0).low[1] > 0
-
     def test_bad_input(self):
         one = np.ones((1, 2, 3))
         with pytest.raises(ValueError, match="parts and wholes"):
@@ -284,10 +213,6 @@ class TestClassRatios:
 
 
 class TestPixels:
-    def test_most_frequent_is_the_smallest_of_equals(self):
-        labels = torch.tensor([[3, 1, 3, 1, 2], [9, 9, 0, 0, 0], [5, 4, 3, 2, 1]])
-        assert most_frequent(labels).tolist() == [1, 0, 1]
-
     @settings(max_examples=30, deadline=None)
     @given(st.integers(1, 12), st.integers(0, 999))
     def test_most_frequent_equals_counting(self, count, seed):

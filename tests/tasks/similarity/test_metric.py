@@ -47,7 +47,9 @@ def test_refuses_wrong_input():
     for call, word in [
         (lambda: centred_gram(x[:3]), "at least 4 samples"),
         (lambda: centred_gram(x[0]), "expected features"),
+        (lambda: centred_gram(x[:, :0]), "expected features"),
         (lambda: centred_gram(x * torch.nan), "NaN"),
+        (lambda: centred_gram(x * torch.inf, min_max=True), "NaN"),
         (lambda: gather(gram, gram[0]), "expected Gram matrices"),
         (lambda: accumulator.add(gram[:1]), "2 layers as before"),
         (lambda: normalise(gram), "layers layers"),

@@ -109,17 +109,6 @@ def test_labels_are_scored_as_by_scikit_learn() -> None:
     assert all(score_of(result.items, metric) == pytest.approx(value) for metric, value in scores.items())
 
 
-def test_neighbours_vote_by_the_share_that_has_a_label() -> None:
-    values = np.stack([VECTORS[:, 0] > 0, VECTORS[:, 1] > 0], axis=1).astype(np.float64)
-    task, fold = multilabel(values), np.arange(COUNT) % 5
-    shares = task.predictions(VECTORS, values, fold, np.arange(COUNT), None)[" k-NN"].predicted
-    units = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
-    for image in range(COUNT):
-        others = np.flatnonzero(fold != fold[image])
-        near = others[np.argsort(-(units[others] @ units[image]))[:20]]
-        np.testing.assert_allclose(shares[image], values[near].mean(axis=0))
-
-
 def test_labels_that_a_fold_lacks_do_not_count() -> None:
     values = (VECTORS[:, :2] > 0).astype(np.float64)
     rare = np.zeros(COUNT)

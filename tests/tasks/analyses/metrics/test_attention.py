@@ -1,7 +1,6 @@
 """Distances, average maps and rollout of planted attention, and slow obvious implementations."""
 
 import math
-from math import comb
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from torch import Tensor
 
 from layerboard.tasks.analyses.metrics import attention as attention_maps
 from layerboard.tasks.analyses.metrics.attention import (
-    Fusion,
     attention_distance,
     cell_distances,
     centre_distance,
@@ -18,7 +16,6 @@ from layerboard.tasks.analyses.metrics.attention import (
     deviation_over_queries,
     discard,
     entropy,
-    fuse_heads,
     output_map,
     patch_query_map,
     roll,
@@ -43,32 +40,11 @@ def alike(cells: tuple[int, int]) -> Tensor:
     return torch.full((count, count), 1 / count)
 
 
-def steps(side: int, *, cyclic: bool) -> Tensor:
-    """Every patch looks one step to the right; the last column at itself, or at the first."""
-    attention = torch.zeros(side * side, side * side)
-    for row in range(side):
-        for column in range(side):
-            target = (column + 1) % side if cyclic else min(column + 1, side - 1)
-            attention[row * side + column, row * side + target] = 1
-    return attention
-
-
 @pytest.mark.parametrize(
     ("side", "expected"), [(2, 0.8536), (7, 0.6016), (8, 0.5909), (14, 0.5601), (16, 0.5551), (28, 0.5404)]
 )
 def test_uniform_attention_depends_on_the_grid_alone(side: int, expected: float) -> None:
     assert distance(alike((side, side)), (side, side)) == pytest.approx(expected, abs=5e-5)
-
-
-def test_planted_heads() -> None:
-    side, count = 14, 196
-    cells = (side, side)
-    corner = torch.zeros(count, count)
-    corner[:, 0] = 1
-    assert distance(torch.eye(count), cells) == 0
-    assert distance(steps(side, cyclic=False), cells) == pytest.approx(1 / side)
-    assert distance(steps(side, cyclic=True), cells) == pytest.approx(2 / side)
-    assert distance(corner, cells) == pytest.approx(0.7742, abs=5e-5)
 
 
 def test_other_grids() -> None:
@@ -127,42 +103,11 @@ def rolled(layers: list[Tensor]) -> Tensor:
     return state[0]
 
 
-def test_uniform_layers() -> None:
-    tokens, depth = 197, 12
-    found = rolled([torch.full((tokens, tokens), 1 / tokens)] * depth)
-    assert float(found[0, 1]) == pytest.approx(0.0050749, abs=5e-8)
-    assert float(found[0, 0]) == pytest.approx(0.0053190, abs=5e-8)
-    assert float(found[0, 1]) == pytest.approx((1 - 2**-depth) / tokens, rel=1e-5)
-
-
-def test_identity_keeps_everything_in_its_place() -> None:
-    found = rolled([torch.eye(5)] * 3)
-    torch.testing.assert_close(found, torch.eye(5))
-    assert output_map(found, 1).sum() == 0
-
-
 def test_a_class_token_that_looks_at_patches_that_look_at_themselves() -> None:
     layer = torch.eye(10)
     layer[0] = torch.tensor([0.0] + [1 / 9] * 9)
     depth = 4
     torch.testing.assert_close(output_map(rolled([layer] * depth), 1), torch.full((9,), (1 - 2**-depth) / 9))
-
-
-def test_cyclic_shifts_are_binomial() -> None:
-    depth = 5
-    found = rolled([torch.eye(8).roll(1, dims=1)] * depth)
-    expected = [comb(depth, distance) / 2**depth for distance in range(depth + 1)] + [0, 0]
-    assert found[0].tolist() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("fusion", "first", "others"), [("mean", 0.8, 0.05), ("max", 0.7143, 0.0714), ("min", 1, 0)]
-)
-def test_fusions_of_an_identity_and_a_uniform_head(fusion: Fusion, first: float, others: float) -> None:
-    heads = torch.stack([torch.eye(5), torch.full((5, 5), 0.2)])
-    # the smallest of the two is 0.2 on the diagonal, and 0 elsewhere
-    row = rolled([fuse_heads(heads, fusion)])[0]
-    assert row.tolist() == pytest.approx([first] + [others] * 4, abs=5e-5)
 
 
 def test_a_row_that_gives_nothing_keeps_what_it_has() -> None:
