@@ -4,6 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from torch.nn.functional import interpolate
 
 from layerboard.tasks.propagation import carrying as module
 from layerboard.tasks.propagation.carrying import Neighbourhood
@@ -110,27 +111,12 @@ def test_several_rules_carry_their_own_labels_by_the_same_products(monkeypatch, 
         assert not torch.equal(every[0], every[1])
 
 
-def bilinear(channel, width, height):
-    """A map at another size, pixel by pixel: the centre of a pixel between the centres of four cells."""
-    rows, columns = channel.shape
-    out = np.zeros((height, width))
-    for y, x in np.ndindex(height, width):
-        down = min(max((y + 0.5) * rows / height - 0.5, 0), rows - 1)
-        across = min(max((x + 0.5) * columns / width - 0.5, 0), columns - 1)
-        top, left = int(down), int(across)
-        bottom, right = min(top + 1, rows - 1), min(left + 1, columns - 1)
-        v, u = down - top, across - left
-        out[y, x] = (1 - v) * ((1 - u) * channel[top, left] + u * channel[top, right])
-        out[y, x] += v * ((1 - u) * channel[bottom, left] + u * channel[bottom, right])
-    return out
-
-
 @pytest.mark.parametrize("scaled", [True, False])
 def test_probabilities_go_bilinearly_to_the_frame(scaled):
     """As DINOv3's paper says, at sizes that no patch divides; a constant channel has no range to scale."""
     soft = torch.rand((5, 7, 4), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     soft[..., 3] = 0.9
-    large = np.stack([bilinear(soft[..., channel].numpy(), 37, 23) for channel in range(4)])
+    large = interpolate(soft.permute(2, 0, 1)[None], (23, 37), mode="bilinear")[0].numpy()
     if scaled:
         large[:3] -= large[:3].min((1, 2), keepdims=True)
         large[:3] /= large[:3].max((1, 2), keepdims=True)
