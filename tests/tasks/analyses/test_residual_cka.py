@@ -13,9 +13,9 @@ from layerboard.tasks.framework.base import Findings
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.similarity.cka import UNDEFINED, CkaConfig
-from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram
 from layerboard.zoo.spec import Layer, Tap
 from tests.benchmark.doubles import SPEC
+from tests.tasks.agreement.similarity import batched
 from tests.tasks.analyses.planted import convnet, left_behind, noise, sources, transformer
 
 RESIDUAL_CKA = config_of(STANDARD, "residual-cka")
@@ -43,15 +43,6 @@ def drawn(seed: int, images: int = IMAGES) -> dict[Tap, Tensor]:
     return {tap: noise(images, 1 + CELLS, DIM, seed=10 * seed + place) for place, tap in enumerate(TERMS)}
 
 
-def expected(features: list[Tensor], batch: int, min_max: bool) -> np.ndarray:  # type: ignore[type-arg]
-    """CKA of features [images ...] with each other, in batches in order."""
-    accumulator = CkaAccumulator()
-    for start in range(0, len(features[0]), batch):
-        rows = [one[start : start + batch].flatten(1) for one in features]
-        accumulator.add(torch.stack([centred_gram(one, min_max=min_max) for one in rows]))
-    return accumulator.matrix().numpy()
-
-
 @pytest.mark.parametrize("min_max", [False, True])
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_equals_cka_of_the_features_themselves(tmp_path: Path, pooling: str, min_max: bool) -> None:
@@ -64,7 +55,7 @@ def test_equals_cka_of_the_features_themselves(tmp_path: Path, pooling: str, min
         mid = terms["input"] + terms["attention"]
         every = terms | {"mid": mid, "block": mid + terms["mlp"]}
         taps |= {(index, tap): one[:, pooled] for tap, one in every.items()}
-    whole = expected(list(taps.values()), 4, min_max)
+    whole = batched([one.flatten(1) for one in taps.values()], 4, min_max=min_max).numpy()
     places = list(taps)
     for a, b in (("input", "attention"), ("attention", "mid"), ("mid", "mlp"), ("mid", "block")):
         for one in blocks:
