@@ -17,6 +17,7 @@ from layerboard.tasks.datasets.davis import Video, Videos
 from layerboard.tasks.datasets.instances import instances
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.datasets.spair import Keypoints
+from layerboard.tasks.datasets.spair_facts import PairFacts
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers
 from layerboard.tasks.framework.examples import Predicted
 from layerboard.tasks.framework.protocols import STANDARD
@@ -514,6 +515,7 @@ class TestSpair(cases.GridCase):
             {"target_size": (99, 98)},
             {"source_size": (99, 98)},
             {"category": "cow"},
+            {"facts": PairFacts(1, 0, 3, 1, None)},
             {"source": (first.source + 2) % 6},
             {"target": (first.target + 2) % 6},
         ):

@@ -12,7 +12,6 @@ from layerboard.tasks.analyses.attention_maps import (
     AttentionMapsTask,
     MapConfig,
     aligned_map,
-    average_offset,
     head_offset,
     offset_index,
 )
@@ -32,17 +31,6 @@ def reference(name: str) -> tuple[Tensor, tuple[int, int]]:
     """Attention [blocks images heads T T] of a reference case, and its grid."""
     rows, *more = CASES[name]["params"]["grid"]
     return torch.from_numpy(built(name)["attention"]).transpose(0, 1), (rows, *more)
-
-
-def test_planted_patterns_have_their_offsets_and_centres(tmp_path: Path) -> None:
-    layers, cells = torch.from_numpy(built("patterns_8x8")["attention"]).transpose(0, 1), (8, 8)
-    found = found_in(problem(1), tmp_path, layers, cells)
-    scores = scores_of(found, 1, "patch")
-    assert scores["offset-heads", -1] == 2 / 8
-    assert scores["std-over-queries", 0] == pytest.approx(0, abs=1e-7)
-    # one map has no mass among the patches, and so no distance from the centre
-    assert ("map-centre-distance", 7) not in scores
-    assert scores["map-centre-distance", 0] == pytest.approx(0.4348, abs=5e-5)
 
 
 def test_sums_do_not_stall_in_half_precision(tmp_path: Path) -> None:
@@ -102,7 +90,7 @@ def test_attention_that_is_not_finite_says_why(tmp_path: Path) -> None:
     layers[0, 1, 1, 3, 4] = torch.nan
     found = found_in(problem(3), tmp_path / "nan", layers, (4, 4))
     for pooling in ("cls", "patch"):
-        assert outcome_of(found, 1, pooling).empty == "attention probabilities are not finite"
+        assert "not finite" in outcome_of(found, 1, pooling).empty
     assert scores_of(found, 2, "patch")["offset-heads", -1] == 1
     assert found.arrays["class"].tolist() == [["", ""], ["offset", "offset"]]
 
@@ -113,27 +101,6 @@ Floats = NDArray[np.float64]
 def aligned(attention: Tensor, cells: tuple[int, int]) -> Floats:
     """The aligned map of one head."""
     return aligned_map(attention[None], offset_index(cells), cells)[0].numpy()
-
-
-def test_the_mean_offset_is_what_patches_receive_less_the_centre() -> None:
-    attention = torch.rand(30, 30, generator=torch.Generator().manual_seed(3)).double()
-    attention /= attention.sum(-1, keepdim=True)
-    received = attention.mean(0).view(5, 6).numpy()
-    centre = [(received.sum(1) * np.arange(5)).sum() - 2, (received.sum(0) * np.arange(6)).sum() - 2.5]
-    np.testing.assert_allclose(average_offset(aligned(attention, (5, 6)), normalised=False), centre)
-
-
-def test_queries_that_give_nothing_shrink_the_offset_unless_it_is_normalised() -> None:
-    attention = right(4)
-    attention[:8] = 0
-    found = aligned(attention, (4, 4))
-    assert found.sum() == pytest.approx(0.5)
-    assert average_offset(found, normalised=False)[1] == pytest.approx(0.375)
-    assert average_offset(found, normalised=True)[1] == pytest.approx(0.75)
-    empty = aligned(torch.zeros(16, 16), (4, 4))
-    assert average_offset(empty, normalised=False).tolist() == [0, 0]
-    assert np.isnan(average_offset(empty, normalised=True)).all()
-    assert head_offset(empty).name == "global"
 
 
 def test_rows_and_columns_are_axial_and_neighbours_soft() -> None:

@@ -54,34 +54,6 @@ def block(height: int, width: int, top: int, left: int, side: int) -> Masks:
     return mask
 
 
-def test_two_heads_that_are_right_in_turns(tmp_path: Path) -> None:
-    masks = [[block(16, 16, 0, 8 * (image % 2), 8)] for image in range(10)]
-    heads = torch.zeros(2, 5, 5)
-    heads[0, :, 1], heads[1, :, 2] = 1, 1
-    found = found_in(
-        problem(masks, config_of(STANDARD, "saliency")), tmp_path, heads.expand(1, 10, 2, 5, 5), (2, 2)
-    )
-    scores = scores_of(found, 1, "cls")
-    assert scores["saliency-iou-oracle", -1] == 1
-    assert scores["saliency-iou-best", -1] == 0.5
-    assert 0.3 < scores["saliency-iou-best-held-out", -1] < 0.5
-    assert scores["saliency-iou-uniform", -1] == 0.25
-    assert scores_of(found, -1, "cls")["saliency-iou-best-held-out", -1] < 0.5
-    assert found.arrays["best_head"].tolist() == [[0, 0]]
-
-
-def test_identity_attends_nowhere_from_the_class_token_and_everywhere_from_patches(tmp_path: Path) -> None:
-    layers = torch.eye(17).expand(2, 1, 1, 17, 17)
-    found = found_in(
-        problem([[block(16, 16, 0, 0, 8)]], config_of(STANDARD, "saliency")), tmp_path, layers, (4, 4)
-    )
-    scores = scores_of(found, 2, "cls")
-    assert scores["saliency-iou-best", -1] == scores["rollout-iou", -1] == 0
-    assert scores_of(found, 2, "patch")["saliency-iou-best", -1] == 4 / 16
-    assert ("saliency-iou-best-held-out", -1) not in scores  # one image allows no choice
-    assert not found.arrays["rollout_map"].any()
-
-
 def test_images_whose_masks_are_outside_of_the_view_are_left_out(tmp_path: Path) -> None:
     masks = [[block(16, 48, 4, 0, 8)], [block(16, 48, 4, 20, 8)], []]
     layers = torch.full((1, 3, 1, 17, 17), 1 / 17)

@@ -1,4 +1,3 @@
-import itertools
 import warnings
 
 import numpy as np
@@ -50,17 +49,6 @@ def test_first_centres_are_those_of_scikit_learn(kind, largest, monkeypatch):
             expected, _ = kmeans_plusplus(features, k, random_state=theirs)
             drawn = first_centres(features, k, ours)
             assert (drawn.dtype, drawn.tolist()) == (kind, expected.tolist())
-
-
-@settings(max_examples=20, deadline=None)
-@given(labels)
-def test_purity_equals_a_count_by_hand(pairs):
-    classes, clusters = (np.array(column) for column in zip(*pairs, strict=True))
-    hits = 0
-    for _, members in itertools.groupby(sorted(pairs, key=lambda pair: pair[1]), key=lambda pair: pair[1]):
-        names = [name for name, _ in members]
-        hits += max(names.count(name) for name in names)
-    assert purity(classes, clusters) == pytest.approx(hits / len(pairs))
 
 
 @settings(max_examples=20, deadline=None)

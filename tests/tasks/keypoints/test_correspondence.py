@@ -1,24 +1,7 @@
 import pytest
 import torch
-from torch.nn import functional
 
 from tests.tasks.agreement.correspondence import match, match_official, sample_points
-
-
-def upsampled(grid, side):
-    """Features upsampled to every pixel: [side side dim]."""
-    return functional.interpolate(grid.permute(2, 0, 1)[None], size=(side, side), mode="bilinear")[0].permute(
-        1, 2, 0
-    )
-
-
-def test_points_take_the_bilinear_value_at_their_exact_position():
-    grid = torch.arange(12.0, dtype=torch.float64).view(3, 4, 1)
-    points = torch.tensor([[8.0, 8.0], [16.0, 8.0], [24.0, 20.0], [0.0, 0.0], [64.0, 48.0], [12.0, 24.0]])
-    assert sample_points(grid, points, 16).flatten().tolist() == [0, 0.5, 4, 0, 11, 4.25]
-    pixels = torch.stack(torch.meshgrid(torch.arange(12), torch.arange(12), indexing="xy"), -1).view(-1, 2)
-    values = sample_points(grid[:, :3], pixels + 0.5, 4)
-    torch.testing.assert_close(values, upsampled(grid[:, :3], 12).reshape(-1, 1))
 
 
 def test_ties_on_the_border_go_to_the_first_pixel():

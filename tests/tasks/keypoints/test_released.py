@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from layerboard.tasks.datasets.base import Coverage
-from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
+from layerboard.tasks.datasets.spair import Keypoints
 from layerboard.tasks.datasets.spair_facts import PairFacts
 from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.framework.protocols import PROTOCOLS, find_protocol
@@ -19,6 +19,7 @@ from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import MemorySample
 from tests.tasks.keypoints.test_problem import measured, pair, random_grids, random_problem
+from tests.tasks.passes import by_metric
 
 PAPERS = ("probe3d", "geoaware", "sd-dino", "insid3", "dift")
 
@@ -118,7 +119,7 @@ def faced(facts: list[PairFacts | None]) -> KeypointTask:
 
 def scores_of(problem: KeypointTask) -> dict[str, float]:
     """Scores where the first point of each pair is right and the others are wrong."""
-    return {score.metric: score.value for score in outcome_of(problem).scores}
+    return by_metric(outcome_of(problem))
 
 
 def outcome_of(problem: KeypointTask) -> Outcome:
@@ -180,17 +181,10 @@ def test_pull_is_said_of_a_soft_arg_max_alone() -> None:
         rule = rule_of(name)
         own = replace(problem, config=replace(rule, view=problem.config.view))
         outcome = own.score(measured(own, {Layer(0): random_grids(5)}, 2)[Layer(0)])
-        pull = {score.metric: score.value for score in outcome.scores}.get("pull")
+        pull = by_metric(outcome).get("pull")
         assert (pull is not None) == there
         if pull is not None:
             assert 0 <= pull <= 100
-
-
-def test_pairs_with_facts_are_told_apart() -> None:
-    """Kinds decide scores, so they are part of what the data are."""
-    one, other = faced([hard(0, None)]), faced([hard(1, None)])
-    assert one.fingerprint != other.fingerprint
-    assert isinstance(one.data.pairs[0], KeypointPair)
 
 
 @pytest.mark.parametrize(("length", "hit"), [(113, 0), (114, 100)])
@@ -204,4 +198,4 @@ def test_the_corner_of_an_image_is_half_a_token_away(length: int, hit: float) ->
     problem = KeypointTask(Keypoints("double", samples, (one,), Coverage(())), rule)
     grids = torch.randn(2, 14, 14, 3, generator=torch.Generator().manual_seed(0))
     outcome = problem.score(measured(problem, {Layer(0): grids}, 2, rule.view)[Layer(0)])
-    assert {score.metric: score.value for score in outcome.scores}["PCK@0.1 ceiling"] == hit
+    assert by_metric(outcome)["PCK@0.1 ceiling"] == hit

@@ -3,7 +3,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 from torch.nn.functional import interpolate
 
 from layerboard.tasks.propagation import carrying as module
@@ -124,16 +123,6 @@ def test_probabilities_go_bilinearly_to_the_frame(scaled):
     found = decode_on_frame(soft, (37, 23), scaled=scaled)
     np.testing.assert_array_equal(found, large.argmax(0))
     assert (3 in found) == (not scaled)
-
-
-def test_seed_labels_follow_pillow():
-    mask = np.random.default_rng(0).integers(0, 4, (37, 53)).astype(np.uint8)
-    mask[0] = 255
-    small = np.asarray(Image.fromarray(np.where(mask == 255, np.uint8(0), mask)).resize((9, 6), 0))
-    labels = seed_labels(mask, (6, 9), keep_vanished=False)
-    assert labels.shape == (6, 9, 1 + small.max())
-    assert (labels.argmax(-1).numpy() == small).all()
-    assert (labels.sum(-1) == 1).all()
 
 
 def test_seed_labels_lose_or_keep_a_small_object():

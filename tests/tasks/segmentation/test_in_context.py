@@ -13,20 +13,12 @@ from layerboard.tasks.metrics.cell_labels import (
     chosen_cells,
     evenly_spaced,
     label_map,
-    shares,
     usable_cells,
 )
 from layerboard.tasks.metrics.memory_search import most_similar
-from layerboard.tasks.segmentation.capi import (
-    Scale,
-    comparable_queries,
-    most_frequent,
-    pixel_labels,
-    pixel_vote,
-    remembered,
-)
+from layerboard.tasks.segmentation.capi import Scale, most_frequent, pixel_labels
 from layerboard.tasks.segmentation.in_context import vote_labels
-from layerboard.tasks.segmentation.overlaps import Overlaps, confusion, mean_iou_of_labels
+from layerboard.tasks.segmentation.overlaps import confusion
 from layerboard.tasks.statistics.weighted import ClassRatios
 
 VOID = 255
@@ -37,32 +29,11 @@ def unit(rng, rows, dim):
 
 
 class TestCells:
-    def test_a_pixel_belongs_to_the_cell_that_its_centre_lies_in(self):
-        mask = np.arange(15, dtype=np.uint8).reshape(3, 5)
-        counts = cell_counts(mask, (2, 2), 15)
-        of_cell = [[set(np.flatnonzero(counts[row, column])) for column in range(2)] for row in range(2)]
-        # the middle row's centre lies on the border and falls to the lower cell
-        assert of_cell == [[{0, 1}, {2, 3, 4}], [{5, 6, 10, 11}, {7, 8, 9, 12, 13, 14}]]
-
-    def test_pixels_without_a_class_do_not_become_background(self):
-        mask = np.full((4, 4), VOID, np.uint8)
-        mask[0, 0] = 2
-        counts = cell_counts(mask, (1, 1), 3)[0, 0]
-        assert counts.tolist() == [0, 0, 1, 15]
-        assert shares(counts).tolist() == [0, 0, 1]
-
     @pytest.mark.parametrize(("valid", "usable"), [(0, False), (7, False), (8, True), (16, True)])
     def test_half_of_the_pixels_must_have_a_class(self, valid, usable):
         mask = np.full(16, VOID, np.uint8)
         mask[:valid] = 1
         assert usable_cells(cell_counts(mask.reshape(4, 4), (1, 1), 2), 0.5).item() == usable
-
-    def test_rare_classes_are_preferred(self):
-        mask = np.zeros((4, 4), np.uint8)
-        mask[3, 3] = 1
-        counts = cell_counts(mask, (4, 4), 2).reshape(16, 3)
-        kept = chosen_cells(counts, usable_cells(counts, 0.5), np.full(16, 0.5), 3)
-        assert kept.tolist() == [0, 1, 15]  # equals by the lower cell
 
     def test_all_usable_cells_are_kept_where_there_are_fewer(self):
         counts = np.array([[4, 0], [0, 4], [2, 2]])
@@ -113,13 +84,6 @@ class TestVote:
         for temperature in (0.02, 5.0):
             assert torch.equal(vote_labels(voters, labels, temperature), labels[voters.index[:, 0]])
 
-    def test_the_memory_twice_with_twice_the_neighbours_changes_nothing(self):
-        rng = np.random.default_rng(3)
-        memory, queries, labels = unit(rng, 50, 6), unit(rng, 9, 6), torch.rand(50, 3)
-        plain = vote_labels(most_similar(queries, memory, 5), labels, 0.02)
-        twice = vote_labels(most_similar(queries, memory.repeat(2, 1), 10), labels.repeat(2, 1), 0.02)
-        torch.testing.assert_close(plain, twice, atol=1e-6, rtol=0)
-
 
 class TestMap:
     def test_bands_change_nothing(self):
@@ -150,13 +114,6 @@ class TestMap:
 
 
 class TestOverlaps:
-    def test_a_class_that_is_only_predicted_costs_the_true_one(self):
-        truth = np.zeros((2, 2), np.uint8)
-        predicted = np.array([[0, 0], [0, 1]], np.uint8)
-        found = Overlaps.of(confusion(truth, predicted, 3))
-        assert (found.mean_iou(), found.mean_iou("seen")) == (0.75, 0.375)
-        assert found.mean_iou("all") == pytest.approx(0.25)
-
     def test_bad_input(self):
         with pytest.raises(ValueError, match="shape"):
             confusion(np.zeros((2, 2), np.uint8), np.zeros((2, 3), np.uint8), 2)
@@ -230,19 +187,3 @@ class TestPixels:
         values = np.tile([0.1, 1.0], (7, 1)) + np.arange(7)[:, None] * [0, 1]
         scale = Scale.of(7, values.sum(0), (values * values).sum(0))
         assert scale.deviation.tolist() == [1.0, 2.0]
-
-    def test_nearest_by_the_straight_line(self):
-        memory = torch.tensor([[0.0, 9.0], [1.0, 1.0], [3.0, 2.0]])
-        queries = torch.tensor([[0.0, 1.0]])
-        for distance, expected in (("L2", [1, 2]), ("cosine", [0, 1])):
-            voters = most_similar(comparable_queries(queries, distance), remembered(memory, distance), 2)
-            assert voters.index.tolist() == [expected]
-
-    def test_every_pixel_is_voted_on_by_itself(self):
-        voters = most_similar(torch.ones(1, 1), torch.ones(3, 1), 3)
-        labels = torch.tensor([[1, 5], [1, 6], [0, 6]], dtype=torch.uint8)
-        assert pixel_vote(voters, labels).tolist() == [[1, 6]]
-
-    def test_an_ignored_label_that_is_predicted_is_a_class(self):
-        truth, predicted = np.array([1, 1, 0], np.uint8), np.array([1, 0, 5], np.uint8)
-        assert mean_iou_of_labels(truth, predicted, frozenset({0})) == 0.25

@@ -13,12 +13,6 @@ def test_unrelated_wide_features_are_near_zero_unbiased_and_near_one_biased():
     assert cka(x, y, "biased") > 0.8
 
 
-def test_a_large_common_offset_does_not_matter():
-    x = torch.randn(32, 20, generator=torch.Generator().manual_seed(1))
-    y = x @ torch.randn(20, 9, generator=torch.Generator().manual_seed(2))
-    assert cka(x + 100, y) == pytest.approx(cka(x, y), abs=1e-4)
-
-
 def test_layers_are_centred_at_once():
     layers = torch.randn(3, 8, 5, generator=torch.Generator().manual_seed(3))
     together = centred_gram(layers)

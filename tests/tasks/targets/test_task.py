@@ -16,6 +16,7 @@ from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 from layerboard.tasks.statistics.linearised import r2_values
 from layerboard.tasks.targets.held_out import RidgePredictions
 from layerboard.tasks.targets.task import MultilabelTask, RegressTask, TargetTask
+from tests.tasks.passes import by_metric
 
 COUNT = 60
 RNG = np.random.default_rng(0)
@@ -41,10 +42,6 @@ def regress(values: NDArray[np.generic], *names: str) -> RegressTask:
 def multilabel(values: NDArray[np.generic]) -> MultilabelTask:
     names = [f"l{number}" for number in range(np.shape(values)[1])]
     return MultilabelTask(targets(ImageLabels, values, *names), MultilabelTask.configs["standard"])
-
-
-def by_metric(result: Outcome) -> dict[str, float]:
-    return {score.metric: score.value for score in result.scores}
 
 
 def predicted(values: Floats) -> Floats:
