@@ -22,7 +22,6 @@ def heard_by(config: Neighbourhood) -> dict[str, float]:
 
 
 PROPAGATION = heard_by(config_of(STANDARD, "davis"))
-HEARD = Neighbourhood(**PROPAGATION)  # type: ignore[arg-type]
 
 
 class LayerPropagation:

@@ -13,7 +13,6 @@ from layerboard.tasks.framework.base import Outcome
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.spec import Layer
 from tests.tasks.analyses.planted import left_behind, noise, sources
-from tests.tasks.passes import by_metric
 
 PENALTIES = (1e-3, 1e-1, 10.0, 1e3)
 
@@ -107,13 +106,6 @@ def test_places_are_found_in_every_image_of_every_group(tmp_path: Path) -> None:
     assert found.items.keys[:2] == ("0-0", "0-1")
     for name, statistic in found.items.statistics.items():
         assert values[name][0] == pytest.approx(found.items.values[statistic.column].mean())
-
-
-def test_content_has_no_place(tmp_path: Path) -> None:
-    found = audited([noise(60, 4, 4, 12)], tmp_path)
-    values = by_metric(found)
-    assert abs(values["position-r2"]) < 0.02
-    assert values["same-place"] == pytest.approx(1 / 16, abs=0.02)
 
 
 def test_the_first_images_of_a_group_are_looked_at(tmp_path: Path) -> None:

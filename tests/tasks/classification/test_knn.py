@@ -99,11 +99,3 @@ def test_ties_go_to_the_image_that_comes_first_in_the_dataset() -> None:
     assert values["top-1 k=6"].tolist() == [0, 0, 100]
     assert values["top-5"].tolist() == [100, 0, 0]  # a class without a neighbour never counts
     check(outcome, expected(task, bank, queries))
-
-
-def test_k_is_capped_by_the_bank() -> None:
-    task, bank, queries = random_case(7)
-    whole = replace(task, config=replace(config_of(STANDARD, "knn"), k=90, others=(91, 5000)))
-    outcome = whole.score(by_source(task, bank, queries))
-    assert len({score.value for score in outcome.scores if score.metric.startswith("top-1")}) == 1
-    check(outcome, expected(whole, bank, queries))

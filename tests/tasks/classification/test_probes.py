@@ -82,11 +82,6 @@ def test_a_class_with_fewer_shots_than_asked_is_the_reason() -> None:
 
 
 def test_the_trained_probe_is_scored_with_and_without_standardising() -> None:
-    train, val = features(0.1)
-    outcome = LINEAR.score(by_source(train, val))
-    assert values(outcome) == {"top1": 100.0, "top1-bn": 100.0}
-    assert outcome.items is not None
-    assert outcome.items.values["top1-bn"].tolist() == [100.0] * 20
     train, val = features(2.0)
     scale = np.ones(train.shape[1], np.float32)
     scale[::2] = 1e-3  # too small for every learning rate
