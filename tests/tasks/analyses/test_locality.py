@@ -191,11 +191,6 @@ def hsic(outputs: torch.Tensor, blocks: torch.Tensor):  # type: ignore[no-untype
     return tuple(each.numpy() for each in found)
 
 
-def orthogonal_heads(count: int) -> torch.Tensor:
-    """The first number of the first cell of `orthogonal` outputs: [heads images 1] float64."""
-    return orthogonal(count)[:, :, 0, :1].double()
-
-
 def test_windows_of_a_quarter_of_the_heads_in_the_order_of_their_distance() -> None:
     assert [window_size(heads) for heads in (1, 3, 4, 7, 8, 12, 16)] == [1, 1, 1, 1, 2, 3, 4]
     distance = np.array([8.0, 1, 7, 2, 6, 3, 5, 4])
@@ -214,18 +209,3 @@ def test_windows_equal_the_features_of_their_heads_side_by_side() -> None:
         expected = [cka(together, block) for block in blocks]
         np.testing.assert_allclose(found.cka[row], expected, atol=1e-9)
         assert found.distance[row] == pytest.approx(distance[chosen].mean())
-
-
-def test_what_does_not_vary_has_no_value() -> None:
-    heads = orthogonal_heads(4)
-    own, across, blocks = hsic(heads, torch.zeros_like(heads[:1]))
-    found = subsets_of(np.arange(4.0), own, across, blocks)
-    assert np.isnan(found.cka).all()
-    assert np.isnan(found.rho).all()
-    alike = subsets_of(np.ones(4), *hsic(heads, heads[:1]))
-    assert np.isnan(alike.rho).all()
-    broken = subsets_of(np.arange(4.0), own * np.nan, across, blocks)
-    assert np.isnan(broken.cka).all()
-    single = subsets_of(np.ones(1), *hsic(heads[:1], heads[:1]))
-    assert single.cka.tolist() == [[pytest.approx(1)]]
-    assert np.isnan(single.rho).all()

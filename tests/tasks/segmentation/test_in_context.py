@@ -19,7 +19,6 @@ from layerboard.tasks.metrics.memory_search import most_similar
 from layerboard.tasks.segmentation.capi import Scale, most_frequent, pixel_labels
 from layerboard.tasks.segmentation.in_context import vote_labels
 from layerboard.tasks.segmentation.overlaps import confusion
-from layerboard.tasks.statistics.weighted import ClassRatios
 
 VOID = 255
 
@@ -119,54 +118,6 @@ class TestOverlaps:
             confusion(np.zeros((2, 2), np.uint8), np.zeros((2, 3), np.uint8), 2)
         with pytest.raises(ValueError, match="class 4"):
             confusion(np.zeros((1, 1), np.uint8), np.full((1, 1), 4, np.uint8), 2)
-
-
-class TestClassRatios:
-    def measured(self, seed=0, images=9, classes=4, scores=3, averaged="shown"):
-        rng = np.random.default_rng(seed)
-        shown = rng.integers(0, 5, (images, classes)) * rng.integers(0, 2, (images, classes))
-        part = rng.integers(0, 5, (scores, images, classes)) * (shown > 0)
-        whole = part + rng.integers(0, 3, part.shape)
-        sums = (one.astype(float) for one in (part, whole, shown))
-        return ClassRatios(*sums, np.zeros(images, np.int64), averaged)
-
-    def test_equal_repeated_images(self):
-        measured = self.measured()
-        weights = np.random.default_rng(1).integers(0, 3, (20, 9))
-        weights[0] = 0
-        found = measured.evaluate(weights.astype(float))
-        assert np.isnan(found[0]).all()
-        for row, values in zip(weights[1:], found[1:], strict=True):
-            images = np.repeat(np.arange(9), row)
-            classes = np.flatnonzero(measured.shown[images].sum(0))
-            for score in range(3):
-                part, whole = (
-                    one[score][images][:, classes].sum(0) for one in (measured.part, measured.whole)
-                )
-                ratio = [p / w if w else 0 for p, w in zip(part, whole, strict=True)]
-                assert values[score] == pytest.approx(np.mean(ratio))
-
-    def test_classes_that_are_not_shown_count_0_where_they_are_averaged(self):
-        shown = np.array([[4.0, 0, 0], [0, 2, 0]])
-        part = np.array([[[2.0, 0, 0], [0, 1, 0]]])
-        whole = np.array([[[4.0, 0, 1], [0, 2, 0]]])
-        weights = np.array([[1.0, 1], [0, 1], [0, 0]])
-        for averaged, expected in (
-            ("shown", [0.5, 0.5, np.nan]),
-            ("seen", [1 / 3, 0.5, np.nan]),
-            ("all", [1 / 3, 0.5 / 3, np.nan]),
-        ):
-            found = ClassRatios(part, whole, shown, np.zeros(2, np.int64), averaged).evaluate(weights)
-            assert found[:, 0] == pytest.approx(expected, nan_ok=True)
-
-    def test_bad_input(self):
-        one = np.ones((1, 2, 3))
-        with pytest.raises(ValueError, match="parts and wholes"):
-            ClassRatios(one, one[:, :1], one[0], np.zeros(2, np.int64), "shown")
-        with pytest.raises(ValueError, match="what is shown"):
-            ClassRatios(one, one, one[0, :1], np.zeros(2, np.int64), "shown")
-        with pytest.raises(ValueError, match="finite"):
-            ClassRatios(one, -one, one[0], np.zeros(2, np.int64), "shown")
 
 
 class TestPixels:

@@ -111,6 +111,34 @@ def shares(averaged, seed=0):
     return ClassRatios(part, shown + g.integers(0, 9, (3, 30, 5)), shown, np.arange(30) % 2, averaged)
 
 
+@pytest.mark.parametrize("averaged", ["shown", "all"])
+def test_ratios_of_classes_equal_those_of_repeated_images(averaged):
+    measured = shares(averaged)
+    weights = np.random.default_rng(1).integers(0, 3, (20, 30))
+    weights[0] = 0
+    found = measured.evaluate(weights.astype(float))
+    assert np.isnan(found[0]).all()
+    for row, values in zip(weights[1:], found[1:], strict=True):
+        images = np.repeat(np.arange(30), row)
+        classes = np.flatnonzero(measured.shown[images].sum(0)) if averaged == "shown" else slice(None)
+        part, whole = (each[:, images][:, :, classes].sum(1) for each in (measured.part, measured.whole))
+        np.testing.assert_allclose(values, np.divide(part, np.maximum(whole, 1)).mean(axis=1))
+
+
+def test_classes_that_are_not_shown_count_0_where_they_are_averaged():
+    shown = np.array([[4.0, 0, 0], [0, 2, 0]])
+    part = np.array([[[2.0, 0, 0], [0, 1, 0]]])
+    whole = np.array([[[4.0, 0, 1], [0, 2, 0]]])
+    weights = np.array([[1.0, 1], [0, 1], [0, 0]])
+    for averaged, expected in (
+        ("shown", [0.5, 0.5, np.nan]),
+        ("seen", [1 / 3, 0.5, np.nan]),
+        ("all", [1 / 3, 0.5 / 3, np.nan]),
+    ):
+        found = ClassRatios(part, whole, shown, zeros(2), averaged).evaluate(weights)
+        assert found[:, 0] == pytest.approx(expected, nan_ok=True)
+
+
 EVERY_KIND = [grouped(), *(partitions(index) for index in INDICES), *map(shares, ("shown", "seen", "all"))]
 KINDS = ["ratios", *INDICES, "shown", "seen", "all"]
 
@@ -390,7 +418,7 @@ def test_nothing_is_chosen_where_a_half_cannot_count():
 
 def test_refuses_wrong_input():
     measured, clustered = grouped(), partitions()
-    one = np.ones(3)
+    one, pixels = np.ones(3), np.ones((1, 2, 3))
     for action, word in [
         (lambda: Ratios(one, one, zeros(3), zeros(3)), "units scores"),
         (lambda: Ratios(one[:, None], one, zeros(2), zeros(3)), "three arrays"),
@@ -403,6 +431,9 @@ def test_refuses_wrong_input():
         (lambda: measured.evaluate(one), "weights"),
         (lambda: clustered.evaluate(np.ones((1, 31))), "weights"),
         (lambda: differences(measured, 4), "reference below 4"),
+        (lambda: ClassRatios(pixels, pixels[:, :1], pixels[0], zeros(2), "shown"), "parts and wholes"),
+        (lambda: ClassRatios(pixels, pixels, pixels[0, :1], zeros(2), "shown"), "what is shown"),
+        (lambda: ClassRatios(pixels, -pixels, pixels[0], zeros(2), "shown"), "finite"),
     ]:
         with pytest.raises(ValueError, match=word):
             action()
