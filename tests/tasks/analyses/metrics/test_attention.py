@@ -1,5 +1,6 @@
 """Distances, average maps and rollout of planted attention, and slow obvious implementations."""
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -8,6 +9,7 @@ from layerboard.tasks.analyses.metrics import attention as attention_maps
 from layerboard.tasks.analyses.metrics.attention import (
     attention_distance,
     cell_distances,
+    centre_distance,
     deviation_over_heads,
     deviation_over_queries,
     discard,
@@ -55,6 +57,15 @@ def test_discards_treat_equal_entries_alike_and_spare_the_class_token() -> None:
     )
     uniform = torch.full((2, 4, 4), 0.25)
     assert torch.equal(discard(uniform, 0.9), uniform)
+
+
+def test_of_one_head_patch_or_token_nothing_varies_and_an_empty_map_is_nowhere() -> None:
+    maps = torch.full((1, 2, 2), 0.5)
+    assert torch.isnan(deviation_over_heads(maps, 1))
+    assert torch.isnan(deviation_over_queries(maps, 1)).all()
+    assert float(entropy(torch.ones(1, 1))) == 0
+    assert centre_distance(np.ones(1), (1, 1)) == 0
+    assert np.isnan(centre_distance(np.zeros(4), (2, 2)))
 
 
 @pytest.mark.parametrize("size", [1, 4 * 2 * 3 * 26**2, 1 << 30])
