@@ -106,22 +106,10 @@ def aligned(attention: Tensor, cells: tuple[int, int]) -> Floats:
 def test_rows_and_columns_are_axial_and_neighbours_soft() -> None:
     side = 14
     places = torch.arange(side**2)
-    row = (places[:, None] // side == places // side).float() / side
-    assert head_offset(aligned(row, (side, side))).name == "axial"
-    assert (
-        head_offset(
-            aligned(
-                row.view(side, side, side, side).transpose(0, 1).transpose(2, 3).reshape(side**2, side**2),
-                (side, side),
-            )
-        ).name
-        == "axial"
-    )
-    near = ((places[:, None] // side - places // side).abs() <= 1) & (
-        (places[:, None] % side - places % side).abs() <= 1
-    )
-    soft = near.float() / near.sum(-1, keepdim=True)
-    assert head_offset(aligned(soft, (side, side))).name == "soft"
+    down, across = ((axis[:, None] - axis).abs() for axis in (places // side, places % side))
+    for name, seen in (("axial", down == 0), ("axial", across == 0), ("soft", (down <= 1) & (across <= 1))):
+        shares = seen.float() / seen.sum(-1, keepdim=True)
+        assert head_offset(aligned(shares, (side, side))).name == name
 
 
 def test_equal_peaks_are_those_above_and_to_the_left() -> None:

@@ -104,18 +104,6 @@ def check(
     assert items.statistics == {name: Statistic(name, "partition") for name in expected}
 
 
-@pytest.mark.parametrize("grid", [(4, 4), (7, 3), (28, 37), (60, 80)])
-def test_region_weights_follow_the_protocol(grid: tuple[int, int]) -> None:
-    for region in drawn_image("image", (60, 44), [1, 2, 3, 4], 0).regions[:-1]:
-        mask = region.mask()
-        weights = region_weights(mask, grid)
-        assert weights.shape == grid
-        assert weights.sum() == pytest.approx(1, abs=1e-5)
-        np.testing.assert_allclose(weights, obvious_weights(mask, grid), atol=1e-7)
-        assert (weights >= 0).all()
-    assert not region_weights(np.zeros((44, 60), np.uint8), grid).any()
-
-
 def test_a_region_that_fills_the_image_is_the_mean_of_all_cells() -> None:
     np.testing.assert_allclose(region_weights(np.ones((31, 50), np.uint8), (4, 7)), 1 / 28, rtol=1e-6)
 

@@ -298,40 +298,6 @@ def test_every_video_is_a_group_in_order(davis: Videos) -> None:
     assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
 
 
-def obvious_areas(mask: NDArray[np.uint8], grid: tuple[int, int], channels: int) -> Tensor:
-    """Shares of cells, of a mask whose pixels were cut so fine that each lies in one cell."""
-    fine = mask.repeat(grid[0], axis=0).repeat(grid[1], axis=1)
-    cells = fine.reshape(grid[0], mask.shape[0], grid[1], mask.shape[1])
-    shares = [(cells == number).mean(axis=(1, 3)) for number in range(channels)]
-    return torch.from_numpy(np.stack(shares, axis=-1).astype(np.float32))
-
-
-def test_the_ceiling_is_what_true_masks_get_on_the_grid(davis: Videos) -> None:
-    task = PropagationTask(davis, SHORT)
-    measurements = []
-    expected: list[NDArray[np.float64]] = []
-    by_area: list[NDArray[np.float64]] = []
-    for number, video in enumerate(davis.videos):
-        left = measured(task, number, {Layer(1): random_grids(video, 3)}, 3)[Layer(1)]
-        measurements.append(left)
-        width = VIEW_32.geometry(video.size).size[0]
-        grid, masks = grid_size(video), labels_of(video)
-        seeds = (seed_labels(mask, grid, keep_vanished=True) for mask in masks)
-        whole = [decode(seed, video.size, width // grid[1]) for seed in seeds]
-        ideal = score_video(whole, masks)
-        expected.append((ideal.j + ideal.f).mean(axis=1) / 2)
-        channels = 1 + max(int(mask.max()) for mask in masks)
-        whole = [decode(obvious_areas(mask, grid, channels), video.size, width // grid[1]) for mask in masks]
-        ideal = score_video(whole, masks)
-        by_area.append((ideal.j + ideal.f).mean(axis=1) / 2)
-    outcome = task.score(measurements)
-    scores = {score.metric: score.value for score in outcome.scores}
-    assert [*scores] == ["J&F", "J", "F", "J&F ceiling", "J&F ceiling by area"]
-    assert scores["J&F ceiling by area"] == pytest.approx(100 * np.concatenate(by_area).mean())
-    assert scores["J&F ceiling"] == pytest.approx(100 * np.concatenate(expected).mean())
-    assert scores["J&F"] < scores["J&F ceiling"] < 100
-
-
 def ideal(video: Video, rule: PropagationConfig, scale: int) -> dict[str, float]:
     """Ceilings of one video of frames whose sides are multiples of 8 cells of that many pixels."""
     task = PropagationTask(Videos("planted", (video,), Coverage(())), rule)
