@@ -1,4 +1,4 @@
-"""Distances, maps and scores of anomaly detection, against AnomalyDINO, loops and scikit-learn."""
+"""Scores of anomaly detection and their errors, beside what AnomalyDINO decides (`tests.tasks.agreement`)."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Distances, average maps and rollout of planted attention, and slow obvious implementations."""
+"""Measures of attention, beside what `tests.tasks.agreement.attention` decides: sizes, parts and edges."""
 
 import numpy as np
 import pytest
