@@ -97,6 +97,8 @@ class TaskCase(ABC):
         assert (made.entry.name, made.protocol) == (self.name, self.protocol)
         assert made.config == config_of(find_protocol(self.protocol), self.name)
         assert hash(made.config) == hash(replace(made.config) if made.config else None)
+        if self.row.role != "classification" and hasattr(made.config, "view"):
+            assert {source.view for source in made.sources} == {made.config.view}
         if task.data is not None:
             assert made.key == f"{self.name}.{task.dataset}.{self.protocol}"
 

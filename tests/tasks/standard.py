@@ -21,10 +21,6 @@ def heard_by(config: Neighbourhood) -> dict[str, float]:
     return {field.name: getattr(config, field.name) for field in fields(Neighbourhood)}
 
 
-PROPAGATION = heard_by(config_of(STANDARD, "davis"))
-HEARD = Neighbourhood(**PROPAGATION)  # type: ignore[arg-type]
-
-
 class LayerPropagation:
     """Carries the label map of one layer from frame to frame."""
 

@@ -17,6 +17,7 @@ from layerboard.tasks.datasets.davis import Video, Videos
 from layerboard.tasks.datasets.instances import instances
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.datasets.spair import Keypoints
+from layerboard.tasks.datasets.spair_facts import PairFacts
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers
 from layerboard.tasks.framework.examples import Predicted
 from layerboard.tasks.framework.protocols import STANDARD
@@ -24,6 +25,8 @@ from layerboard.tasks.framework.registry import TASKS, config_of, load_code
 from layerboard.tasks.framework.task import Task
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
+from layerboard.tasks.segmentation import capi as capi_vote
+from layerboard.tasks.segmentation.in_context import NO_MEMORY
 from layerboard.tasks.segmentation.shown import NO_LABELS
 from layerboard.zoo.view.views import Stretch, WholeFrame
 from tests.benchmark.doubles import MemorySample
@@ -512,6 +515,7 @@ class TestSpair(cases.GridCase):
             {"target_size": (99, 98)},
             {"source_size": (99, 98)},
             {"category": "cow"},
+            {"facts": PairFacts(1, 0, 3, 1, None)},
             {"source": (first.source + 2) % 6},
             {"target": (first.target + 2) % 6},
         ):
@@ -527,6 +531,7 @@ class SceneCase(cases.GridCase):
     best: ClassVar = dict.fromkeys(("mIoU", "pixel accuracy", "class accuracy"), 100)
     chance, near, stamped = (0.0, 45.0), 3.0, True
     side: ClassVar[int] = 8
+    forgotten: ClassVar[str] = ""  # why a memory of images without a class is none
 
     @property
     def view(self) -> Any:  # type: ignore[override]
@@ -578,17 +583,16 @@ class SceneCase(cases.GridCase):
         yield self.task_on(replace(task.data, offset=1, classes=task.data.classes[1:]))
 
     def few(self, task: Any) -> Iterator[tuple[Task, Features, str]]:
-        for scene in task.data.val:
-            hidden = scene.mask.with_name(f"hidden-{scene.mask.name}")
-            segmentation.write_mask(hidden, np.full((24, 24), 255, np.uint8))
-        val = tuple(
-            replace(scene, mask=scene.mask.with_name(f"hidden-{scene.mask.name}")) for scene in task.data.val
-        )
-        yield self.task_on(replace(task.data, val=val)), self.noise(task), NO_LABELS
+        hidden = task.data.val[0].mask.with_name("hidden.png")
+        segmentation.write_mask(hidden, np.full((24, 24), 255, np.uint8))
+        for part, reason in (("val", NO_LABELS), ("train", self.forgotten)):
+            scenes = tuple(replace(scene, mask=hidden) for scene in getattr(task.data, part))
+            if reason:
+                yield self.task_on(replace(task.data, **{part: scenes})), self.noise(task), reason
 
 
 class TestSegment(SceneCase):
-    name = "segment"
+    name, forgotten = "segment", NO_MEMORY
     best: ClassVar = dict.fromkeys(
         ("mIoU", "pixel accuracy", "class accuracy", "mIoU k=1", "mIoU ceiling"), 100
     )
@@ -612,7 +616,7 @@ class TestHummingbird(SceneCase):
 
 
 class TestCapi(SceneCase):
-    name, protocol, side = "segment", "capi", 24
+    name, protocol, side, forgotten = "segment", "capi", 24, capi_vote.NO_MEMORY
     examples = sets = lengths = turned = False
 
     def task_on(self, data: Any) -> Any:

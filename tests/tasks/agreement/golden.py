@@ -17,9 +17,9 @@ def cases(name: str) -> dict[str, Any]:
     return {case["name"]: case for case in json.loads((FOLDER / f"{name}.json").read_text())["cases"]}
 
 
-def build(case: dict[str, Any]) -> dict[str, NDArray[Any]]:
-    """Input arrays of a case, checked against their digests."""
-    arrays: dict[str, NDArray[Any]] = inputs.build(case, str(FOLDER))
+def build(case: dict[str, Any], module: Any = None) -> dict[str, NDArray[Any]]:
+    """Input arrays of a case by a module of ``tests.reference``, checked against their digests."""
+    arrays: dict[str, NDArray[Any]] = module.build(case) if module else inputs.build(case, str(FOLDER))
     assert {key: recipes.digest(array) for key, array in arrays.items()} == case["inputs"]
     return arrays
 

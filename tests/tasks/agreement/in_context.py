@@ -29,7 +29,6 @@ from layerboard.tasks.segmentation.overlaps import (
     names_of_predictions,
 )
 from tests.reference import inputs_segment
-from tests.reference.recipes import digest
 from tests.tasks.agreement import golden
 from tests.tasks.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
 
@@ -39,10 +38,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def build(name: str) -> Arrays:
-    """Input arrays of a case, checked against their digests."""
-    arrays: Arrays = inputs_segment.build(CASES[name])
-    assert {key: digest(array) for key, array in arrays.items()} == CASES[name]["inputs"]
-    return arrays
+    return golden.build(CASES[name], inputs_segment)
 
 
 def compare(name: str) -> list[Finding]:

@@ -20,6 +20,7 @@ from tests.benchmark.doubles import SPEC, probed, source
 
 SIZE = 32
 VIEW = ResizeCrop(SIZE, SIZE)
+BLACK = torch.zeros(1, 3, SIZE, SIZE, dtype=torch.uint8)
 
 
 def noise(*shape: int, seed: int = 0) -> Tensor:
@@ -62,6 +63,8 @@ def left_behind(  # type: ignore[no-untyped-def]
     spec: BackboneSpec = SPEC,
     seen: Sequence[Sequence[int]] | None = None,
     pieces: int = 1,
+    pixels: Tensor | None = None,
+    patch: int = 0,
 ) -> MeasuredLayers:
     """What a pass leaves behind that shows those features of all groups' images together, in order.
 
@@ -72,6 +75,8 @@ def left_behind(  # type: ignore[no-untyped-def]
         spec: The backbone.
         seen: For each group, positions of the images that could be read; all if None.
         pieces: In how many batches each group comes.
+        pixels: Images as they are shown, [images 3 height width] uint8; black ones if None.
+        patch: Pixels a side of a token, for measurers that look at pixels.
     """
     src: Source = problem.source
     scored = [Layer(index) for index in shown]
@@ -80,10 +85,11 @@ def left_behind(  # type: ignore[no-untyped-def]
     start = 0
     for number, group in enumerate(src.groups):
         positions = list(range(len(group.samples)) if seen is None else seen[number])
-        collector = MeasuredCollector(problem, src.view, layers)
+        collector = MeasuredCollector(problem, src.view, layers, patch)
         for part in np.array_split(positions, pieces) if positions else []:
-            members = tuple(Member(number, int(place), 1, (SIZE, SIZE)) for place in part)
-            batch = Batch(torch.zeros(len(part), 3, SIZE, SIZE, dtype=torch.uint8), members)
+            images = BLACK.expand(len(part), -1, -1, -1) if pixels is None else pixels[start + part]
+            size = (images.shape[3], images.shape[2])
+            batch = Batch(images, tuple(Member(number, int(place), 1, size) for place in part))
             for every in shown.values():
                 for one in every:
                     collector.see(batch, _rows(one, start + part))

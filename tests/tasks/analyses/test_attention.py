@@ -9,6 +9,7 @@ from torch import Tensor
 
 from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
 from layerboard.tasks.framework.base import Findings
+from layerboard.tasks.framework.task import AnalysisTask
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
 
 CELLS, PREFIX, IMAGES = (8, 8), 2, 3
@@ -52,11 +53,13 @@ def test_arrays_have_images_blocks_and_heads_as_axes(tmp_path: Path) -> None:
     np.testing.assert_allclose(arrays["distance"][..., 1], 0.5909, atol=5e-5)
 
 
-def test_maps_that_are_not_finite_say_why(tmp_path: Path) -> None:
-    broken = heads()
-    broken[0, 5, 5] = float("nan")
-    found = shown(tmp_path, broken)
+@pytest.mark.parametrize("kind", [AttentionDistance, AttentionShares])
+def test_attention_that_is_not_finite_empties_its_block(tmp_path: Path, kind: type[AnalysisTask]) -> None:
+    layers = heads().expand(2, 2, 2, -1, -1).clone()
+    layers[0, 1, 1, 3] = torch.nan
+    found = found_in(kind(probe(2, 64)), tmp_path, layers, CELLS)
     assert outcome_of(found, 1, "patch").empty == "attention probabilities are not finite"
+    assert not outcome_of(found, 2, "patch").empty
 
 
 def test_a_head_that_gives_nothing_to_patches_has_no_distance(tmp_path: Path) -> None:
@@ -70,12 +73,3 @@ def test_a_grid_of_one_cell_has_no_ratio(tmp_path: Path) -> None:
     found = found_in(AttentionDistance(probe(1, 32)), tmp_path, torch.full((1, 1, 2, 2, 2), 0.5), (1, 1))
     names = {metric for metric, _ in scores_of(found, 1, "patch")}
     assert names == {"attention-distance", "attention-distance-px", "distance-range"}
-
-
-def test_attention_that_is_not_finite_says_why(tmp_path: Path) -> None:
-    layers = torch.full((1, 2, 2, 5, 5), 0.2)
-    layers[0, 1, 1, 3] = torch.nan
-    task = AttentionShares(probe(2, 32))
-    found = found_in(task, tmp_path, layers, (2, 2))
-    assert outcome_of(found, 1, "patch").empty == "attention probabilities are not finite"
-    assert scores_of(found, 1, "cls")["entropy", -1] == pytest.approx(1)

@@ -1,6 +1,5 @@
 """Average maps and offsets, from the maps of a pass to scores and arrays."""
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +12,13 @@ from layerboard.tasks.analyses.attention_maps import (
     AttentionMapsTask,
     MapConfig,
     aligned_map,
-    average_offset,
     head_offset,
     offset_index,
-    reachable,
 )
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
-from tests.tasks.planted import CASES, built, corner, cyclic, right, uniform, with_prefix
+from tests.tasks.planted import CASES, built, cyclic, right, uniform, with_prefix
 
 ATTENTION_MAPS = config_of(STANDARD, "attention-maps")
 
@@ -34,17 +31,6 @@ def reference(name: str) -> tuple[Tensor, tuple[int, int]]:
     """Attention [blocks images heads T T] of a reference case, and its grid."""
     rows, *more = CASES[name]["params"]["grid"]
     return torch.from_numpy(built(name)["attention"]).transpose(0, 1), (rows, *more)
-
-
-def test_planted_patterns_have_their_offsets_and_centres(tmp_path: Path) -> None:
-    layers, cells = torch.from_numpy(built("patterns_8x8")["attention"]).transpose(0, 1), (8, 8)
-    found = found_in(problem(1), tmp_path, layers, cells)
-    scores = scores_of(found, 1, "patch")
-    assert scores["offset-heads", -1] == 2 / 8
-    assert scores["std-over-queries", 0] == pytest.approx(0, abs=1e-7)
-    # one map has no mass among the patches, and so no distance from the centre
-    assert ("map-centre-distance", 7) not in scores
-    assert scores["map-centre-distance", 0] == pytest.approx(0.4348, abs=5e-5)
 
 
 def test_sums_do_not_stall_in_half_precision(tmp_path: Path) -> None:
@@ -104,7 +90,7 @@ def test_attention_that_is_not_finite_says_why(tmp_path: Path) -> None:
     layers[0, 1, 1, 3, 4] = torch.nan
     found = found_in(problem(3), tmp_path / "nan", layers, (4, 4))
     for pooling in ("cls", "patch"):
-        assert outcome_of(found, 1, pooling).empty == "attention probabilities are not finite"
+        assert "not finite" in outcome_of(found, 1, pooling).empty
     assert scores_of(found, 2, "patch")["offset-heads", -1] == 1
     assert found.arrays["class"].tolist() == [["", ""], ["offset", "offset"]]
 
@@ -117,92 +103,13 @@ def aligned(attention: Tensor, cells: tuple[int, int]) -> Floats:
     return aligned_map(attention[None], offset_index(cells), cells)[0].numpy()
 
 
-def test_identity_is_strict() -> None:
-    found = aligned(torch.eye(64), (8, 8))
-    assert found[7, 7] == 1
-    assert found.sum() == 1
-    head = head_offset(found)
-    assert (head.name, head.peak, head.peak_offset, head.local_mass) == ("strict", (0, 0), 0, 1)
-    assert average_offset(found, normalised=False).tolist() == [0, 0]
-
-
-@pytest.mark.parametrize(("side", "local"), [(7, 0.150), (8, 0.118), (14, 0.107), (28, 0.088)])
-def test_uniform_is_global(side: int, local: float) -> None:
-    found = aligned(uniform(side), (side, side))
-    steps = side - abs(np.arange(1 - side, side))
-    np.testing.assert_allclose(found, steps[:, None] * steps / side**4, rtol=1e-5)
-    np.testing.assert_allclose(reachable(found), 1 / side**2, rtol=1e-5)
-    np.testing.assert_allclose(average_offset(found, normalised=False), 0, atol=1e-6)
-    assert found[side - 1].sum() == pytest.approx(1 / side)
-    head = head_offset(found)
-    assert (head.name, head.peak) == ("global", (0, 0))
-    assert head.local_mass == pytest.approx(local, abs=6e-4)
-
-
-def test_one_step_to_the_right_is_an_offset() -> None:
-    side = 14
-    found = aligned(right(side), (side, side))
-    assert found[side - 1, side] == pytest.approx((side - 1) / side)
-    assert found[side - 1, side - 1] == pytest.approx(1 / side)
-    assert average_offset(found, normalised=False) == pytest.approx([0, (side - 1) / side])
-    assert average_offset(found, normalised=False)[1] / (side - 1) == pytest.approx(1 / side)
-    head = head_offset(found)
-    assert (head.name, head.peak, head.peak_offset) == ("offset", (0, 1), 1)
-
-
-def test_a_step_that_wraps_has_no_mean_offset_but_a_class() -> None:
-    found = aligned(cyclic(8), (8, 8))
-    np.testing.assert_allclose(average_offset(found, normalised=False), 0, atol=1e-9)
-    assert head_offset(found).name == "offset"
-
-
-def test_all_to_the_corner_is_global_and_far() -> None:
-    found = aligned(corner(14), (14, 14))
-    assert average_offset(found, normalised=False) == pytest.approx([-6.5, -6.5])
-    assert np.hypot(*average_offset(found, normalised=False)) == pytest.approx(13 / math.sqrt(2))
-    assert head_offset(found).name == "global"
-
-
-def test_the_mean_offset_is_what_patches_receive_less_the_centre() -> None:
-    attention = torch.rand(30, 30, generator=torch.Generator().manual_seed(3)).double()
-    attention /= attention.sum(-1, keepdim=True)
-    received = attention.mean(0).view(5, 6).numpy()
-    centre = [(received.sum(1) * np.arange(5)).sum() - 2, (received.sum(0) * np.arange(6)).sum() - 2.5]
-    np.testing.assert_allclose(average_offset(aligned(attention, (5, 6)), normalised=False), centre)
-
-
-def test_queries_that_give_nothing_shrink_the_offset_unless_it_is_normalised() -> None:
-    attention = right(4)
-    attention[:8] = 0
-    found = aligned(attention, (4, 4))
-    assert found.sum() == pytest.approx(0.5)
-    assert average_offset(found, normalised=False)[1] == pytest.approx(0.375)
-    assert average_offset(found, normalised=True)[1] == pytest.approx(0.75)
-    empty = aligned(torch.zeros(16, 16), (4, 4))
-    assert average_offset(empty, normalised=False).tolist() == [0, 0]
-    assert np.isnan(average_offset(empty, normalised=True)).all()
-    assert head_offset(empty).name == "global"
-
-
 def test_rows_and_columns_are_axial_and_neighbours_soft() -> None:
     side = 14
     places = torch.arange(side**2)
-    row = (places[:, None] // side == places // side).float() / side
-    assert head_offset(aligned(row, (side, side))).name == "axial"
-    assert (
-        head_offset(
-            aligned(
-                row.view(side, side, side, side).transpose(0, 1).transpose(2, 3).reshape(side**2, side**2),
-                (side, side),
-            )
-        ).name
-        == "axial"
-    )
-    near = ((places[:, None] // side - places // side).abs() <= 1) & (
-        (places[:, None] % side - places % side).abs() <= 1
-    )
-    soft = near.float() / near.sum(-1, keepdim=True)
-    assert head_offset(aligned(soft, (side, side))).name == "soft"
+    down, across = ((axis[:, None] - axis).abs() for axis in (places // side, places % side))
+    for name, seen in (("axial", down == 0), ("axial", across == 0), ("soft", (down <= 1) & (across <= 1))):
+        shares = seen.float() / seen.sum(-1, keepdim=True)
+        assert head_offset(aligned(shares, (side, side))).name == name
 
 
 def test_equal_peaks_are_those_above_and_to_the_left() -> None:

@@ -121,18 +121,6 @@ def test_filters_that_are_all_the_same_have_no_components_and_a_constant_one_is_
     assert found[1].tolist() == [[[[0.5, 0.5, 0.5]]]]
 
 
-def test_sines_and_cosines_have_their_similarities() -> None:
-    found = position_similarity(sines(14, 768))
-    assert found is not None
-    cosine, means = found
-    assert cosine.shape == (14, 14, 14, 14)
-    assert cosine[0, 0, 0, 1] == pytest.approx(0.98637, abs=5e-6)
-    assert cosine[3, 4, 4, 5] == pytest.approx(0.97275, abs=5e-6)
-    assert cosine[0, 0, 13, 13] == pytest.approx(0.66139, abs=5e-6)
-    expected = {"distance-rho": 0.8440, "row": 0.8981, "column": 0.8981, "other": 0.7962}
-    assert means == pytest.approx(expected, abs=5e-5)
-
-
 def test_rows_and_columns_are_told_apart() -> None:
     """Positions that say the row alone are the same in one row, orthogonal elsewhere."""
     rows = np.broadcast_to(np.eye(3)[:, None], (3, 4, 3))

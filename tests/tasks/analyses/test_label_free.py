@@ -48,13 +48,6 @@ def test_the_last_layer_and_views_that_are_alike_agree_in_all() -> None:
     assert set(found) == set(entry.metrics)
 
 
-def test_views_of_other_images_agree_in_nothing() -> None:
-    vectors = drawn(dim=20)
-    found = values(described(vectors, np.roll(vectors, 1, axis=0), vectors))
-    assert found["view-top1"] == 0
-    assert found["view-neighbours"] < 60
-
-
 def test_ranks() -> None:
     vectors = drawn() + 5
     exact = vectors.astype(np.float64)

@@ -7,9 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.passes.collectors import MeasuredCollector
-from layerboard.benchmark.passes.loading import Batch, Member
-from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
+from layerboard.benchmark.passes.shards import MeasuredLayers
 from layerboard.tasks.analyses.localisation import (
     LocalisationConfig,
     LocalisationTask,
@@ -27,6 +25,7 @@ from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import SPEC, probed, source
 from tests.tasks.agreement.similarity import cka
+from tests.tasks.analyses.planted import left_behind
 
 GRID, IMAGES = (4, 4), 24
 
@@ -73,15 +72,6 @@ def test_tokens_and_patches_that_do_not_vary_are_left_out() -> None:
     assert np.isnan(localisation(np.ones((1, 1)), (1, 1))["localisation"]).all()
 
 
-def test_too_few_images_and_values_that_are_not_finite() -> None:
-    with pytest.raises(ValueError, match="expected at least 4 samples, found 3"):
-        cell_grams(patches()[:3])
-    broken = patches()
-    broken[0, 2, 0] = torch.inf
-    _, tokens, _ = token_hsic(broken, cell_grams(patches()))
-    assert tokens.isfinite().logical_not().nonzero().flatten().tolist() == [2]
-
-
 def test_patches_are_the_pixels_of_their_cells() -> None:
     pixels = torch.arange(2 * 3 * 8 * 12).view(2, 3, 8, 12).to(torch.uint8)
     found = image_patches(pixels, (2, 3))
@@ -114,13 +104,8 @@ def problem(images: int = SHOWN, *, batch: int = 256, cells: int = 256) -> Local
 
 def measured(task: LocalisationTask, folder: Path, grids: Tensor, seen: int = SHOWN) -> MeasuredLayers:
     """What a pass leaves behind that shows those grids of the first images of the one group."""
-    collector = MeasuredCollector(task, VIEW, (LAYER,), PATCH)
-    members = tuple(Member(0, position, 1, (8, 8)) for position in range(seen))
-    shards = Shards(folder, 1)
-    if seen:
-        collector.see(Batch(PIXELS[:seen], members), LayerFeatures(LAYER, None, grids[:seen]))
-    shards.write(0, collector.finish(range(1)))
-    return MeasuredLayers(task.source, shards, (LAYER,))
+    shown = {LAYER.index: [LayerFeatures(LAYER, None, grids)]}
+    return left_behind(task, folder, shown, seen=[range(seen)], pixels=PIXELS, patch=PATCH)
 
 
 def scores(task: LocalisationTask, groups: MeasuredLayers) -> dict[tuple[str, str], float]:

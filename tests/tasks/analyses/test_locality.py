@@ -121,25 +121,6 @@ def test_near_heads_that_are_more_like_the_convnet(tmp_path: Path) -> None:
     assert up.value.tolist() == [[pytest.approx(1)]]
 
 
-def test_pairs_of_heads_are_their_outputs_side_by_side(tmp_path: Path) -> None:
-    heads = orthogonal(8)
-    shares = [0.1 * head for head in range(8)]
-    whole, _ = compared(tmp_path, heads, shares, [heads[0]])
-    expected = [[2**-0.5]] + [[0]] * 6
-    np.testing.assert_allclose(whole.arrays["head_cka"], expected, atol=5e-3)
-    np.testing.assert_allclose(whole.arrays["distance"], [1.6 * (head + 0.5) for head in range(7)], rtol=1e-4)
-
-
-def test_batches_add_up(tmp_path: Path) -> None:
-    heads = noise(4, IMAGES, CELLS, WIDTH)
-    block = heads[1] + noise(IMAGES, CELLS, WIDTH, seed=1)
-    shares = [0.1, 0.2, 0.3, 0.4]
-    one, _ = compared(tmp_path / "one", heads, shares, [block])
-    many, _ = compared(tmp_path / "many", heads, shares, [block], batch=16)
-    assert abs(one.arrays["head_cka"] - many.arrays["head_cka"]).max() < 0.2
-    assert one.arrays["head_cka"].argmax() == many.arrays["head_cka"].argmax() == 1
-
-
 def test_heads_may_come_in_any_batches(tmp_path: Path) -> None:
     heads = noise(4, IMAGES, CELLS, WIDTH)
     block = heads[1] + noise(IMAGES, CELLS, WIDTH, seed=1)
@@ -201,23 +182,6 @@ def hsic(outputs: torch.Tensor, blocks: torch.Tensor):  # type: ignore[no-untype
     return tuple(each.numpy() for each in found)
 
 
-def orthogonal_heads(count: int) -> torch.Tensor:
-    """The first number of the first cell of `orthogonal` outputs: [heads images 1] float64."""
-    return orthogonal(count)[:, :, 0, :1].double()
-
-
-def test_a_pair_of_independent_heads_is_half_of_one_of_them() -> None:
-    heads = orthogonal_heads(2)
-    layer = heads[:1]
-    assert cka(heads[0], layer[0]) == pytest.approx(1)
-    assert cka(torch.cat([heads[0], heads[1]], dim=1), layer[0]) == pytest.approx(2**-0.5, abs=2e-3)
-    assert cka(heads[1], layer[0]) == pytest.approx(0, abs=2e-3)
-    found = subsets_of(np.array([1.0, 2.0]), *hsic(heads, layer))
-    assert found.heads.tolist() == [[0], [1]]
-    np.testing.assert_allclose(found.cka[:, 0], [1, 0], atol=2e-3)
-    assert np.isnan(found.rho).all()  # two subsets have no rank correlation
-
-
 def test_windows_of_a_quarter_of_the_heads_in_the_order_of_their_distance() -> None:
     assert [window_size(heads) for heads in (1, 3, 4, 7, 8, 12, 16)] == [1, 1, 1, 1, 2, 3, 4]
     distance = np.array([8.0, 1, 7, 2, 6, 3, 5, 4])
@@ -236,18 +200,3 @@ def test_windows_equal_the_features_of_their_heads_side_by_side() -> None:
         expected = [cka(together, block) for block in blocks]
         np.testing.assert_allclose(found.cka[row], expected, atol=1e-9)
         assert found.distance[row] == pytest.approx(distance[chosen].mean())
-
-
-def test_what_does_not_vary_has_no_value() -> None:
-    heads = orthogonal_heads(4)
-    own, across, blocks = hsic(heads, torch.zeros_like(heads[:1]))
-    found = subsets_of(np.arange(4.0), own, across, blocks)
-    assert np.isnan(found.cka).all()
-    assert np.isnan(found.rho).all()
-    alike = subsets_of(np.ones(4), *hsic(heads, heads[:1]))
-    assert np.isnan(alike.rho).all()
-    broken = subsets_of(np.arange(4.0), own * np.nan, across, blocks)
-    assert np.isnan(broken.cka).all()
-    single = subsets_of(np.ones(1), *hsic(heads[:1], heads[:1]))
-    assert single.cka.tolist() == [[pytest.approx(1)]]
-    assert np.isnan(single.rho).all()

@@ -135,13 +135,6 @@ def test_a_gaussian_has_its_quantiles() -> None:
     assert half_area(field) * WIDE**2 == pytest.approx(2 * np.pi * np.log(2) * sigma**2, rel=0.01)
 
 
-def test_a_field_of_one_pixel_has_its_distance() -> None:
-    field = np.zeros((8, 8))
-    field[4, 7] = 1
-    assert half_radius(field, (4.5, 4.5)) == 3 / 8
-    assert half_area(field) == 1 / 64
-
-
 def test_scale_does_not_matter_and_the_radius_of_an_oblong_is_over_the_root_of_its_area() -> None:
     field = np.random.default_rng(0).random((8, 8))
     assert half_radius(7 * field, (4, 4)) == half_radius(field, (4, 4))

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from layerboard.tasks.analyses.residual_cka import ResidualCka
 from layerboard.tasks.framework.base import Findings
-from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.similarity.cka import UNDEFINED, CkaConfig
-from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram
 from layerboard.zoo.spec import Layer, Tap
 from tests.benchmark.doubles import SPEC
+from tests.tasks.agreement.similarity import batched
 from tests.tasks.analyses.planted import convnet, left_behind, noise, sources, transformer
 
 RESIDUAL_CKA = config_of(STANDARD, "residual-cka")
@@ -43,15 +43,6 @@ def drawn(seed: int, images: int = IMAGES) -> dict[Tap, Tensor]:
     return {tap: noise(images, 1 + CELLS, DIM, seed=10 * seed + place) for place, tap in enumerate(TERMS)}
 
 
-def expected(features: list[Tensor], batch: int, min_max: bool) -> np.ndarray:  # type: ignore[type-arg]
-    """CKA of features [images ...] with each other, in batches in order."""
-    accumulator = CkaAccumulator()
-    for start in range(0, len(features[0]), batch):
-        rows = [one[start : start + batch].flatten(1) for one in features]
-        accumulator.add(torch.stack([centred_gram(one, min_max=min_max) for one in rows]))
-    return accumulator.matrix().numpy()
-
-
 @pytest.mark.parametrize("min_max", [False, True])
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_equals_cka_of_the_features_themselves(tmp_path: Path, pooling: str, min_max: bool) -> None:
@@ -64,7 +55,7 @@ def test_equals_cka_of_the_features_themselves(tmp_path: Path, pooling: str, min
         mid = terms["input"] + terms["attention"]
         every = terms | {"mid": mid, "block": mid + terms["mlp"]}
         taps |= {(index, tap): one[:, pooled] for tap, one in every.items()}
-    whole = expected(list(taps.values()), 4, min_max)
+    whole = batched([one.flatten(1) for one in taps.values()], 4, min_max=min_max).numpy()
     places = list(taps)
     for a, b in (("input", "attention"), ("attention", "mid"), ("mid", "mlp"), ("mid", "block")):
         for one in blocks:
@@ -81,29 +72,6 @@ def test_equals_cka_of_the_features_themselves(tmp_path: Path, pooling: str, min
             ("branch-output", "mlp", "block"),
         )
     }
-
-
-def test_a_rotated_branch_is_the_same(tmp_path: Path) -> None:
-    stream = noise(IMAGES, 1 + CELLS, DIM)
-    turned = 3 * stream @ torch.linalg.qr(noise(DIM, DIM, seed=1)).Q
-    terms: dict[Tap, Tensor] = {"input": stream, "attention": turned, "mlp": noise(*stream.shape, seed=2)}
-    found = find(tmp_path, {1: transformer(1, terms)})
-    for pooling in POOLINGS:
-        assert scores(found, Layer(1, "attention"), pooling)["cka-skip-branch"] == pytest.approx(1, abs=1e-5)
-    assert scores(found, Layer(1, "mlp"), "patch")["cka-skip-branch"] < 0.9
-
-
-@pytest.mark.parametrize(("ratio", "value"), [(1, 0.5), (2, 0.8), (4, 0.941)])
-def test_independent_gaussians_and_their_sum(tmp_path: Path, ratio: int, value: float) -> None:
-    images = 256
-    # one token each: as many features as images, so that Gram matrices are near their expectation
-    stream, branch = (noise(images, 2, 64, seed=seed) for seed in (1, 2))
-    terms: dict[Tap, Tensor] = {"input": ratio * stream, "attention": branch, "mlp": branch.flip(0)}
-    found = find(tmp_path, {1: transformer(1, terms)}, batch=images, groups=(images,))
-    cka = scores(found, Layer(1, "attention"), "patch")
-    assert cka["cka-skip-output"] == pytest.approx(value, abs=0.03)
-    assert cka["cka-branch-output"] == pytest.approx(1 - value, abs=0.06)
-    assert cka["cka-skip-branch"] == pytest.approx(0, abs=0.03)
 
 
 def test_every_pair_of_blocks_is_there_with_its_error_and_in_the_arrays(tmp_path: Path) -> None:
@@ -176,9 +144,3 @@ def test_a_convnet_compares_skip_branch_and_what_it_rectifies(tmp_path: Path) ->
     assert found.arrays["cka"].shape == (1, 1, 3, 2, 2)
     across = scores(found, Layer(2, "skip"), "patch", Layer(1, "branch"))["CKA"]
     assert found.arrays["cka"][0, 0, 0, 1, 0] == pytest.approx(across)
-
-
-def test_the_paper_scales_gram_matrices() -> None:
-    assert config_of(PAPER, "residual-cka").min_max
-    assert not RESIDUAL_CKA.min_max
-    assert config_of(PAPER, "residual-cka").poolings == RESIDUAL_CKA.poolings == POOLINGS

@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from layerboard.tasks.analyses.residuals import Residuals, frobenius_ratio, norm_ratio, sum_gap, token_cosines
+from layerboard.tasks.analyses.residuals import Residuals, frobenius_ratio, norm_ratio, token_cosines
 from layerboard.tasks.framework.base import Findings, Outcome
 from layerboard.zoo.spec import Layer, Tap
 from tests.benchmark.doubles import SPEC
-from tests.tasks.analyses.planted import convnet, features, left_behind, noise, sources, transformer
+from tests.tasks.analyses.planted import convnet, left_behind, noise, sources, transformer
+from tests.tasks.passes import by_metric
 
 TOKENS = replace(SPEC, heads=2)
 IMAGES, CELLS, DIM = 7, 4, 6
@@ -27,10 +28,6 @@ def find(place: Path, shown, *, groups=(4, 3), spec=TOKENS, **options) -> Findin
 def outcome(found: Findings, layer: Layer, pooling: str) -> Outcome:
     (one,) = (each for each in found.outcomes if (each.layer, each.pooling) == (layer, pooling))
     return one.outcome
-
-
-def values(one: Outcome) -> dict[str, float]:
-    return {score.metric: score.value for score in one.scores}
 
 
 def at_right_angles(ratio: float, cells: int = CELLS) -> dict[Tap, Tensor]:
@@ -48,14 +45,16 @@ def test_a_branch_of_a_quarter_gives_four(tmp_path: Path) -> None:
     terms: dict[Tap, Tensor] = {"input": stream, "attention": stream / 4, "mlp": stream}
     found = find(tmp_path, {1: transformer(1, terms)})
     for pooling in ("cls", "patch", "all"):
-        attention = values(outcome(found, Layer(1, "attention"), pooling))
+        attention = by_metric(outcome(found, Layer(1, "attention"), pooling))
         assert attention["norm-ratio"] == pytest.approx(4, rel=1e-6)
         assert attention["cosine-skip-output"] == pytest.approx(1, abs=1e-6)
         assert attention["zero-branches"] == 0
-        mlp = values(outcome(found, Layer(1, "mlp"), pooling))
+        mlp = by_metric(outcome(found, Layer(1, "mlp"), pooling))
         assert mlp["norm-ratio"] == pytest.approx(1.25, rel=1e-6)  # its skip is 5/4 of the stream
-    assert values(outcome(found, Layer(1, "attention"), "patch"))["norm-ratio-frobenius"] == pytest.approx(4)
-    assert "norm-ratio-frobenius" not in values(outcome(found, Layer(1, "attention"), "cls"))
+    assert by_metric(outcome(found, Layer(1, "attention"), "patch"))["norm-ratio-frobenius"] == pytest.approx(
+        4
+    )
+    assert "norm-ratio-frobenius" not in by_metric(outcome(found, Layer(1, "attention"), "cls"))
 
 
 def test_means_of_ratios_over_tokens_and_frobenius_norms(tmp_path: Path) -> None:
@@ -63,25 +62,15 @@ def test_means_of_ratios_over_tokens_and_frobenius_norms(tmp_path: Path) -> None
     stream[..., 0], attention[..., 1] = torch.tensor([5.0, 1, 3, 1, 3]), 1
     terms: dict[Tap, Tensor] = {"input": stream, "attention": attention, "mlp": attention}
     found = find(tmp_path, {1: transformer(1, terms)})
-    patch = values(outcome(found, Layer(1, "attention"), "patch"))
+    patch = by_metric(outcome(found, Layer(1, "attention"), "patch"))
     assert patch["norm-ratio"] == pytest.approx(2)
     assert patch["norm-ratio-frobenius"] == pytest.approx(math.sqrt(5))
-    assert values(outcome(found, Layer(1, "attention"), "cls"))["norm-ratio"] == pytest.approx(5)
-    assert values(outcome(found, Layer(1, "attention"), "all"))["norm-ratio"] == pytest.approx(13 / 5)
+    assert by_metric(outcome(found, Layer(1, "attention"), "cls"))["norm-ratio"] == pytest.approx(5)
+    assert by_metric(outcome(found, Layer(1, "attention"), "all"))["norm-ratio"] == pytest.approx(13 / 5)
     np.testing.assert_allclose(found.arrays["ratio"][0, 0], [5, 1, 3, 1, 3])
     assert found.arrays["ratio"].shape == (1, 2, 1 + CELLS)
     assert found.arrays["block"].tolist() == [1]
     assert found.arrays["half"].tolist() == ["attention", "mlp"]
-
-
-def test_cosines_of_a_branch_at_a_right_angle(tmp_path: Path) -> None:
-    found = find(tmp_path, {1: transformer(1, at_right_angles(2))})
-    for tap in ("attention", "mlp"):
-        one = values(outcome(found, Layer(1, tap), "all"))  # type: ignore[arg-type]
-        assert one["norm-ratio"] == pytest.approx(2, rel=1e-5)
-        assert one["cosine-skip-output"] == pytest.approx(0.8944, abs=5e-5)
-        assert one["cosine-branch-output"] == pytest.approx(0.4472, abs=5e-5)
-        assert one["cosine-skip-branch"] == pytest.approx(0, abs=1e-6)
 
 
 def test_batches_and_images_that_cannot_be_read_change_nothing_else(tmp_path: Path) -> None:
@@ -92,7 +81,7 @@ def test_batches_and_images_that_cannot_be_read_change_nothing_else(tmp_path: Pa
     shown = {1: transformer(1, terms)}
     whole, parts = (find(tmp_path / str(pieces), shown, pieces=pieces) for pieces in (1, 2))
     layer = Layer(1, "mlp")
-    assert values(outcome(whole, layer, "all")) == pytest.approx(values(outcome(parts, layer, "all")))
+    assert by_metric(outcome(whole, layer, "all")) == pytest.approx(by_metric(outcome(parts, layer, "all")))
     np.testing.assert_allclose(whole.arrays["ratio"], parts.arrays["ratio"], rtol=1e-6)
     seen = find(tmp_path / "seen", shown, seen=[[0, 2, 3], []])
     items = outcome(seen, layer, "all").items
@@ -102,7 +91,7 @@ def test_batches_and_images_that_cannot_be_read_change_nothing_else(tmp_path: Pa
     assert every is not None
     for name, column in items.values.items():
         np.testing.assert_allclose(column, every.values[name][[0, 2, 3]], rtol=1e-6)
-        assert values(outcome(seen, layer, "all"))[name] == pytest.approx(column.mean())
+        assert by_metric(outcome(seen, layer, "all"))[name] == pytest.approx(column.mean())
 
 
 def test_tokens_whose_branch_is_zero_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -111,8 +100,8 @@ def test_tokens_whose_branch_is_zero_are_left_out_and_counted(tmp_path: Path) ->
     terms["attention"][0, 1:] = 0  # all patches of the first
     found = find(tmp_path, {1: transformer(1, terms)})
     patch = outcome(found, Layer(1, "attention"), "patch")
-    assert values(patch)["norm-ratio"] == pytest.approx(2)
-    assert values(patch)["zero-branches"] == IMAGES + CELLS - 1
+    assert by_metric(patch)["norm-ratio"] == pytest.approx(2)
+    assert by_metric(patch)["zero-branches"] == IMAGES + CELLS - 1
     numbers = {score.metric: score.n for score in patch.scores}
     assert numbers["norm-ratio"] == numbers["norm-ratio-frobenius"] == IMAGES - 1
     assert numbers["cosine-skip-output"] == IMAGES  # an output that is its skip has the cosine 1 with it
@@ -126,7 +115,7 @@ def test_a_block_whose_branches_are_all_zero_has_no_ratio(tmp_path: Path) -> Non
     found = find(tmp_path, {1: transformer(1, terms)})
     one = outcome(found, Layer(1, "attention"), "patch")
     assert one.empty == "every branch is zero"
-    assert values(one) == {"cosine-skip-output": pytest.approx(1), "zero-branches": IMAGES * CELLS}
+    assert by_metric(one) == {"cosine-skip-output": pytest.approx(1), "zero-branches": IMAGES * CELLS}
     assert not outcome(found, Layer(1, "mlp"), "patch").empty
 
 
@@ -139,7 +128,7 @@ def test_an_output_that_is_no_sum_has_no_values(tmp_path: Path) -> None:
         assert one.empty.startswith("its output is not the sum of what skips and what is added: entries of")
         assert not one.scores
     assert np.isnan(found.arrays["ratio"][0]).all()
-    assert values(outcome(found, Layer(2, "mlp"), "cls"))["norm-ratio"] == pytest.approx(2)
+    assert by_metric(outcome(found, Layer(2, "mlp"), "cls"))["norm-ratio"] == pytest.approx(2)
     almost = terms | {"mid": terms["input"] + terms["attention"] + 1e-4}
     assert not outcome(find(tmp_path / "a", {1: transformer(1, almost)}), Layer(1, "mlp"), "cls").empty
 
@@ -170,7 +159,7 @@ def test_the_block_where_the_class_token_stops_skipping(tmp_path: Path) -> None:
 
     found = find(tmp_path, {1: block(1, 9), 2: block(2, 3), 3: block(3, 1), 4: block(4, 4)})
     one = next(each for each in found.outcomes if each.layer == Layer(-1, "attention"))
-    assert values(one.outcome) == {"phase-transition": 3}
+    assert by_metric(one.outcome) == {"phase-transition": 3}
     never = find(tmp_path / "never", {1: block(1, 9)})
     one = next(each for each in never.outcomes if each.layer == Layer(-1, "attention"))
     reason = "in no block is the ratio of the patches above the class token's"
@@ -181,7 +170,7 @@ def test_without_a_class_token_there_are_patches_only(tmp_path: Path) -> None:
     terms = {tap: one[:, 1:] for tap, one in at_right_angles(2).items()}
     found = find(tmp_path, {1: transformer(1, terms, cls=False)})
     assert {one.pooling for one in found.outcomes} == {"patch"}
-    assert values(outcome(found, Layer(1, "attention"), "patch"))["norm-ratio"] == pytest.approx(2)
+    assert by_metric(outcome(found, Layer(1, "attention"), "patch"))["norm-ratio"] == pytest.approx(2)
     lacking = outcome(found, Layer(-1, "mlp"), "patch").missing
     assert lacking == {"phase-transition": "there is no class token"}
 
@@ -190,23 +179,14 @@ def test_a_convnet_has_one_half_and_grids_that_shrink(tmp_path: Path) -> None:
     large, small = noise(IMAGES, 16, DIM), noise(IMAGES, 4, 2 * DIM)
     shown = {1: convnet(1, large, large / 2), 2: convnet(2, small, -small / 8)}
     found = find(tmp_path, shown, spec=SPEC)
-    first = values(outcome(found, Layer(1, "branch"), "patch"))
-    second = values(outcome(found, Layer(2, "branch"), "patch"))
+    first = by_metric(outcome(found, Layer(1, "branch"), "patch"))
+    second = by_metric(outcome(found, Layer(2, "branch"), "patch"))
     assert first["norm-ratio"] == pytest.approx(2, rel=1e-6)
     assert second["norm-ratio"] == pytest.approx(8, rel=1e-6)
     assert second["cosine-branch-output"] == pytest.approx(-1, abs=1e-6)
     assert found.arrays["ratio"].shape == (2, 1, 16)
     assert np.isfinite(found.arrays["ratio"]).sum(axis=-1).tolist() == [[16], [4]]
     assert found.arrays["half"].tolist() == ["branch"]
-
-
-def test_taps_must_be_those_of_the_kind_of_network(tmp_path: Path) -> None:
-    problem = Residuals(sources([3]))
-    assert problem.feed.layers((Layer(0), Layer(2)), TOKENS) == (Layer(2),)
-    assert problem.feed.layers((Layer(0), Layer(2)), SPEC) == (Layer(2, "branch"),)
-    assert [one.tap for one in problem.feed.shown(Layer(2))] == ["input", "attention", "mid", "mlp", "block"]
-    assert [one.tap for one in problem.feed.shown(Layer(2, "branch"))] == ["skip", "branch", "block"]
-    assert features(Layer(1), noise(1, 5, 2)).grid.shape == (1, 2, 2, 2)
 
 
 def with_angle(ratio: float, angle: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -241,17 +221,6 @@ def test_nothing_to_divide_by_is_nan_in_its_own_token_only() -> None:
     assert token_cosines(skip, branch).isnan().tolist() == [[False, True, False], [False] * 3]
     assert not frobenius_ratio(skip, branch).isnan().any()
     assert frobenius_ratio(skip, torch.zeros_like(skip)).isnan().all()
-
-
-def test_the_gap_of_a_sum() -> None:
-    skip, branch = noise(2, 3, 4), noise(2, 3, 4, seed=1)
-    output = skip + branch
-    assert sum_gap(skip + branch, output).tolist() == [0, pytest.approx(output.abs().max().item())]
-    output[1, 2, 3] += 5
-    assert sum_gap(skip + branch, output)[0].item() == pytest.approx(5, abs=1e-5)
-    for broken in (math.nan, math.inf):
-        skip[0, 0, 0] = broken
-        assert not sum_gap(skip + branch, skip + branch).isfinite().all()
 
 
 def test_low_precision_is_measured_in_float32() -> None:

@@ -4,10 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 
 from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask, object_cells
@@ -49,70 +47,11 @@ def reference(name: str, rule: SaliencyConfig) -> tuple[SaliencyTask, Tensor, tu
     return problem(masks, rule), layers, (rows, columns)
 
 
-def released(attention: NDArray[np.float64], masks: list[Masks], side: int) -> float:
-    """Section 11 of the released code's rules, written out for one head of one image, mode ``patch``."""
-    truth = np.zeros((side, side), bool)
-    for mask in masks:
-        short = min(mask.shape)
-        top, left = int((mask.shape[0] - short) / 2), int((mask.shape[1] - short) / 2)
-        square = Image.fromarray(mask[top : top + short, left : left + short] * np.uint8(255))
-        truth |= np.asarray(square.resize((side, side), Image.Resampling.BICUBIC)) > 0
-    values = attention[1:, 1:].sum(axis=0)
-    values = values / values.sum()
-    kept, total = set(), 0.0
-    for place in sorted(range(len(values)), key=lambda place: (values[place], place)):
-        total += values[place]
-        if total > 1 - 0.6:
-            kept.add(place)
-    objects = set(np.flatnonzero(truth.ravel()).tolist())
-    return len(kept & objects) / len(kept | objects)
-
-
-def test_random_attention_by_the_rules_of_the_released_code(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    masks = [[(rng.random((48, 65)) < 0.02).astype(np.uint8), block(48, 65, 5, 9, 20)] for _ in range(3)]
-    attention = torch.rand(1, 3, 2, 37, 37, generator=torch.Generator().manual_seed(4)).mul(3).softmax(-1)
-    task = problem(masks, config_of(PAPER, "saliency"), ResizeCrop(48, 48))
-    found = found_in(task, tmp_path, attention, (6, 6))
-    for image in range(3):
-        for head in range(2):
-            expected = released(attention[0, image, head].double().numpy(), masks[image], 6)
-            assert found.arrays["iou"][image, 0, head, 1] == pytest.approx(expected)
-
-
 def block(height: int, width: int, top: int, left: int, side: int) -> Masks:
     """A mask of one square."""
     mask = np.zeros((height, width), np.uint8)
     mask[top : top + side, left : left + side] = 1
     return mask
-
-
-def test_two_heads_that_are_right_in_turns(tmp_path: Path) -> None:
-    masks = [[block(16, 16, 0, 8 * (image % 2), 8)] for image in range(10)]
-    heads = torch.zeros(2, 5, 5)
-    heads[0, :, 1], heads[1, :, 2] = 1, 1
-    found = found_in(
-        problem(masks, config_of(STANDARD, "saliency")), tmp_path, heads.expand(1, 10, 2, 5, 5), (2, 2)
-    )
-    scores = scores_of(found, 1, "cls")
-    assert scores["saliency-iou-oracle", -1] == 1
-    assert scores["saliency-iou-best", -1] == 0.5
-    assert 0.3 < scores["saliency-iou-best-held-out", -1] < 0.5
-    assert scores["saliency-iou-uniform", -1] == 0.25
-    assert scores_of(found, -1, "cls")["saliency-iou-best-held-out", -1] < 0.5
-    assert found.arrays["best_head"].tolist() == [[0, 0]]
-
-
-def test_identity_attends_nowhere_from_the_class_token_and_everywhere_from_patches(tmp_path: Path) -> None:
-    layers = torch.eye(17).expand(2, 1, 1, 17, 17)
-    found = found_in(
-        problem([[block(16, 16, 0, 0, 8)]], config_of(STANDARD, "saliency")), tmp_path, layers, (4, 4)
-    )
-    scores = scores_of(found, 2, "cls")
-    assert scores["saliency-iou-best", -1] == scores["rollout-iou", -1] == 0
-    assert scores_of(found, 2, "patch")["saliency-iou-best", -1] == 4 / 16
-    assert ("saliency-iou-best-held-out", -1) not in scores  # one image allows no choice
-    assert not found.arrays["rollout_map"].any()
 
 
 def test_images_whose_masks_are_outside_of_the_view_are_left_out(tmp_path: Path) -> None:

@@ -33,6 +33,13 @@ from layerboard.zoo.view.views import Stretch
 from tests.tasks.agreement import anomaly as agreement
 from tests.tasks.passes import LAYER, by_metric, measured, outcome
 
+OFFICIAL = {
+    "AUROC": "image_auroc",
+    "AP": "image_ap",
+    "pixel AUROC": "pixel_auroc",
+    "AU-PRO": "au_pro_0.3",
+    "AU-PRO 0.05": "au_pro_0.05",
+}
 CONFIG = AnomalyConfig(Stretch(8), k=1, draws=Draws((1, 4), 3), limits=(0.3, 0.05), seed=0)
 
 
@@ -82,49 +89,27 @@ def corners(images: int, defects: int) -> NDArray[np.bool_]:
     return masks
 
 
-def test_features_that_do_not_show_defects_are_at_one_half(tmp_path: Path) -> None:
-    data = products(tmp_path, {"nut": corners(12, 6)}, references=3)
-    grids = drawn(data, 0.0)
-    for number in range(6):  # each defect looks like a good one
-        grids[f"nut/{number}"] = grids[f"nut/{number + 6}"]
-    assert by_metric(outcome(AnomalyTask(data, CONFIG), grids))["AUROC"] == pytest.approx(50)
-
-
 @pytest.mark.parametrize("name", ["two_kinds_shots_and_seeds", "large_grid_many_regions_empty_kind"])
 def test_golden_numbers_come_out_of_the_passes(name: str, tmp_path: Path) -> None:
+    """By all reference images, and by draws of one and of four, which are remembered alone."""
     case, arrays = agreement.CASES[name], agreement.build(name)
-    recipe, masks = case["recipe"], arrays["test_masks"]
-    height, width = recipe["grid"]
-    data = products(tmp_path, {"thing": masks}, references=len(recipe["ref_names"]))
+    recipe = case["recipe"]
     order = np.argsort(recipe["ref_names"])
-    grids = {
-        **{f"thing/good/{row}": arrays["ref_features"][place] for row, place in enumerate(order)},
-        **{f"thing/{row}": features for row, features in enumerate(arrays["test_features"])},
-    }
-    shaped = {key: torch.from_numpy(grid).view(height, width, -1) for key, grid in grids.items()}
-    for run, expected in zip(case["params"]["runs"], case["expected"].values(), strict=True):
-        if run["shots"] > 0:
-            continue
-        values = by_metric(outcome(AnomalyTask(data, replace(CONFIG, k=run["k"])), shaped))
-        official = expected["official"]
-        for metric, golden in (("AUROC", "image_auroc"), ("AP", "image_ap"), ("pixel AUROC", "pixel_auroc")):
-            assert values[metric] / 100 == pytest.approx(official[golden], abs=1e-3)
-        assert values["AU-PRO"] / 100 == pytest.approx(official["au_pro_0.3"], abs=1e-3)
-        assert values["AU-PRO 0.05"] / 100 == pytest.approx(official["au_pro_0.05"], abs=1e-3)
-
-
-def test_one_image_and_four_are_remembered_alone(tmp_path: Path) -> None:
-    case, arrays = agreement.CASES["two_kinds_shots_and_seeds"], agreement.build("two_kinds_shots_and_seeds")
-    order = np.argsort(case["recipe"]["ref_names"])
     data = products(tmp_path, {"thing": arrays["test_masks"]}, references=len(order))
     grids = {f"thing/good/{row}": arrays["ref_features"][place] for row, place in enumerate(order)}
     grids |= {f"thing/{row}": features for row, features in enumerate(arrays["test_features"])}
-    shaped = {key: torch.from_numpy(grid).view(12, 16, -1) for key, grid in grids.items()}
-    task = ready(AnomalyTask(data, CONFIG), shaped)
-    scores = np.concatenate([left["scores"] for left in measured(task, {LAYER: shaped})[LAYER]])
-    expected = case["expected"]
-    for column, run in ((1, "shots_1_seed_0_k_1"), (2, "shots_1_seed_1_k_1"), (6, "shots_4_seed_2_k_1")):
-        np.testing.assert_allclose(scores[:, column], expected[run]["official"]["image_scores"], atol=1e-3)
+    shaped = {key: torch.from_numpy(grid).view(*recipe["grid"], -1) for key, grid in grids.items()}
+    for run, expected in zip(case["params"]["runs"], case["expected"].values(), strict=True):
+        official, task = expected["official"], AnomalyTask(data, replace(CONFIG, k=run["k"]))
+        if run["shots"] > 0:
+            left = measured(ready(task, shaped), {LAYER: shaped})[LAYER]
+            scores = np.concatenate([group["scores"] for group in left])
+            column = 1 + 3 * (run["shots"] > 1) + run["seed"]
+            np.testing.assert_allclose(scores[:, column], official["image_scores"], atol=1e-3)
+            continue
+        values = by_metric(outcome(task, shaped))
+        for metric, golden in OFFICIAL.items():
+            assert values[metric] / 100 == pytest.approx(official[golden], abs=1e-3)
 
 
 def test_each_kind_of_defect_is_compared_with_all_good_images(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from sklearn.calibration import calibration_curve
 
 from layerboard.tasks.classification import calibration
 from layerboard.tasks.classification.calibration import calibration_gaps, expected_calibration_error
@@ -15,15 +14,6 @@ def test_it_equals_the_obvious_sum_over_bins() -> None:
     parts = np.array_split(order, 15)
     expected = sum(len(p) * abs(correct[p].mean() - confidence[p].mean()) for p in parts) / 200
     assert expected_calibration_error(confidence, correct) == pytest.approx(expected, abs=1e-12)
-
-
-def test_bins_of_one_size_are_those_of_scikit_learn() -> None:
-    confidence = GENERATOR.permutation(np.linspace(0.01, 0.99, 150))
-    correct = GENERATOR.random(150) < 0.6
-    right, sure = calibration_curve(correct, confidence, n_bins=15, strategy="quantile")
-    assert expected_calibration_error(confidence, correct) == pytest.approx(
-        abs(right - sure).mean(), abs=1e-9
-    )
 
 
 def test_a_classifier_that_is_sure_and_wrong_has_an_error_of_one() -> None:

@@ -20,12 +20,12 @@ from layerboard.tasks.framework.assess import (
 )
 from layerboard.tasks.framework.base import PAIRED, Items, Statistic
 from layerboard.tasks.statistics.mcb import compare_groups, compare_with_best
-from layerboard.tasks.statistics.uncertainty import differences, intervals
+from layerboard.tasks.statistics.uncertainty import choose_on_halves, differences, intervals
 from layerboard.tasks.statistics.weighted import Ratios, halves
-from tests.tasks.clustering.test_task import obvious_purity
+from tests.tasks.clustering.test_task import counted_purity
 
 INDICES: Mapping[str, Callable[..., float]] = {
-    "purity": obvious_purity,
+    "purity": counted_purity,
     "NMI": normalized_mutual_info_score,
     "ARI": adjusted_rand_score,
 }
@@ -67,9 +67,6 @@ def make(seed: int, quality: float = 0.5, count: int = 40) -> Items:
         },
         statistics=STATISTICS,
     )
-
-
-KEYS = tuple(f"{number:02d}" for number in range(50))
 
 
 def mean(values: Sequence[float]) -> float:
@@ -117,13 +114,6 @@ def test_scores_of_weighted_units_equal_loops(metric: str) -> None:
         np.testing.assert_allclose(scale(metric) * scores, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_metrics_together_are_columns_behind_each_other() -> None:
-    layers = [make(seed) for seed in (1, 2, 3)]
-    found = measure(layers, "all others", "all").evaluate()[0]
-    expected = [float(layer.values[name].mean()) for name in ("other", "value") for layer in layers]
-    np.testing.assert_allclose(found, expected)
-
-
 def test_layers_of_other_items_or_gaps_are_not_measured_together() -> None:
     first, second = make(1), make(2)
     renamed = replace(second, keys=(*second.keys[:-1], "other"))
@@ -146,13 +136,24 @@ def test_layers_and_metrics_together_have_the_intervals_of_each_alone() -> None:
             assert found[0] < obvious(one, metric) < found[1]
 
 
-def test_layers_with_other_items_have_intervals_of_their_own() -> None:
-    whole = make(1)
-    fewer = without(make(2), [3, 8])
-    together = intervals_of([whole, fewer, make(3)])
-    for place, one in enumerate((whole, fewer, make(3))):
-        for metric, (ends,) in intervals_of([one]).items():
-            np.testing.assert_allclose(together[metric][place], ends, rtol=1e-9)
+def test_layers_have_intervals_of_their_own_whatever_stands_beside_them() -> None:
+    """Such as layers of other items, without some values or any of a metric, or without a metric."""
+    whole, other, nothing = make(1), make(2), {"none": np.full(40, np.nan)}
+    holes = {"other": np.where(np.arange(40) < 3, np.nan, other.values["other"])}
+    layers = [
+        replace(whole, values=whole.values | nothing, statistics={"none": Statistic("none"), **STATISTICS}),
+        without(other, [3, 8]),
+        make(3),
+        replace(other, values=other.values | holes),
+        replace(other, statistics={"all": STATISTICS["all"]}),
+    ]
+    together = intervals_of(layers)
+    for place, one in enumerate(layers):
+        alone = intervals_of([one])
+        for metric, ends in together.items():
+            (expected,) = alone.get(metric, [(np.nan, np.nan)])
+            np.testing.assert_allclose(ends[place], expected, rtol=1e-9)
+    assert np.isnan(together["none"][0]).all()
 
 
 def without(items: Items, rows: Sequence[int]) -> Items:
@@ -166,15 +167,6 @@ def taken(items: Items, rows: Sequence[int]) -> Items:
     )
     values = {name: column[list(rows)] for name, column in items.values.items()}
     return replace(items, keys=keys, clusters=names, strata=strata, values=values)
-
-
-def test_layers_with_other_metrics_have_none_of_those_that_they_lack() -> None:
-    whole, other = make(1), make(2)
-    fewer = replace(other, statistics={"all": other.statistics["all"]})
-    together = intervals_of([whole, fewer])
-    assert together["all"] == [intervals_of([one])["all"][0] for one in (whole, other)]
-    assert together["few"][0] == intervals_of([whole])["few"][0]
-    assert np.isnan(together["few"][1]).all()
 
 
 def test_intervals_of_means_are_those_of_the_units() -> None:
@@ -201,38 +193,13 @@ def test_intervals_of_means_are_those_of_the_units() -> None:
             assert high == pytest.approx(values.mean() + half, abs=0.06 * half)
 
 
-def test_items_without_a_value_do_not_stop_the_other_metrics() -> None:
-    """Queries have positives of some difficulties only."""
-    one = make(1)
-    values = {**one.values, "none": np.full(40, np.nan)}
-    statistics = {"none": Statistic("none"), **STATISTICS}
-    found = intervals_of([replace(one, values=values, statistics=statistics)])
-    assert np.isnan(found["none"][0]).all()
-    assert {metric: ends for metric, ends in found.items() if metric != "none"} == intervals_of([one])
-
-
-@pytest.mark.parametrize("metric", ["few per cluster", "per stratum", "NMI"])
-def test_choices_on_halves_equal_loops(metric: str) -> None:
+@pytest.mark.parametrize("metric", STATISTICS)
+def test_choices_are_those_on_halves_in_percent(metric: str) -> None:
     layers = [make(seed, 0.6) for seed in (1, 2, 3)]
-    names = sorted(set(layers[0].clusters))
-    within = dict(zip(layers[0].clusters, layers[0].strata, strict=True))
-    stratum = np.array(["xyz".index(within[name]) for name in names])
-    picked: list[int] = []
-    reported: dict[int, list[float]] = {0: [], 1: [], 2: []}
-    whole = np.array([obvious(one, metric) for one in layers])
-    for split in halves(stratum, 100, 0):
-        weights = [dict(zip(names, half.astype(int).tolist(), strict=True)) for half in (split, ~split)]
-        one, other = (np.array([obvious(layer, metric, weight) for layer in layers]) for weight in weights)
-        for gap in ((one - other) / 2, (other - one) / 2):
-            best = max(range(3), key=lambda row, gap=gap: (round(whole[row] + gap[row], 9), -row))  # type: ignore[misc]
-            picked.append(best)
-            reported[best].append(float(whole[best] - gap[best]))
-    for row, found in enumerate(choices_on_halves(layers, metric)):
-        assert found.chosen == pytest.approx(picked.count(row) / 200)
-        if reported[row]:
-            assert found.held_out == pytest.approx(mean(reported[row]))
-        else:
-            assert np.isnan(found.held_out)
+    chosen, held_out, _ = choose_on_halves(measure(layers, metric), splits=100, seed=0)
+    found = choices_on_halves(layers, metric)
+    assert [one.chosen for one in found] == chosen.tolist()
+    np.testing.assert_allclose([one.held_out for one in found], scale(metric) * held_out)
 
 
 @pytest.mark.parametrize("metric", STATISTICS)
@@ -248,15 +215,6 @@ def test_losses_are_those_of_the_comparison_with_the_best_in_percent(metric: str
     scores = [obvious(one, metric) for one in layers]
     assert found[0].loss == pytest.approx(found[2].loss, rel=0.1)  # equal layers, but for the draws
     assert all(one.loss > scores[0] - score for one, score in zip(found[1::2], scores[1::2], strict=True))
-
-
-def test_of_fifty_right_ones_none_is_sure() -> None:
-    right = Items("things", KEYS, KEYS, ("",) * 50, {"v": np.full(50, 100.0)}, {"v": Statistic("v")})
-    ((low, high),) = intervals_of([right])["v"]
-    assert high == 100
-    assert 92 < low < 94
-    (other,) = intervals_of([replace(right, values={"v": np.full(50, 99.0)})])["v"]
-    assert other == (99, 99)  # no hits: nothing is known of what else there might be
 
 
 def test_layers_are_chosen_among_on_the_items_that_all_have() -> None:
@@ -337,32 +295,6 @@ def test_groups_are_compared_by_the_best_of_all_their_layers(metric: str) -> Non
     np.testing.assert_allclose([turned.low, turned.high], [-found.high, -found.low], rtol=0.1, atol=1)
 
 
-@pytest.mark.parametrize(("absent", "compared"), [(1, True), (5, True), (6, False)])
-def test_groups_are_compared_on_what_all_their_layers_share(absent: int, compared: bool) -> None:
-    layers = [make(seed, 0.2 * seed, 100) for seed in (1, 2, 3)]
-    shared = [without(one, range(absent)) for one in layers]
-    for fewer in range(3):
-        mixed = [shared[row] if row == fewer else one for row, one in enumerate(layers)]
-        found = group_difference(mixed[:1], mixed[1:], "all")
-        if fewer == 2 and not compared:  # one that is not the highest takes no part
-            assert found == group_difference(mixed[:1], mixed[1:2], "all")
-            continue
-        assert (found is not None) == compared
-        if found is not None:
-            assert found == pytest.approx(group_difference(shared[:1], shared[1:], "all"))
-
-
-def test_groups_of_other_kinds_are_not_compared() -> None:
-    one = make(1)
-    other = replace(make(2), statistics={**STATISTICS, "all": Statistic("value", "clusters")})
-    fewer = replace(make(2), statistics={"few": STATISTICS["few"]})
-    for rival in (other, fewer):
-        assert group_difference([one], [rival], "all") is None
-        assert group_difference([rival, one], [one], "all") is None
-        assert group_difference([one, rival], [make(3)], "all") == group_difference([one], [make(3)], "all")
-    assert group_difference([one], [other], "per stratum") is not None
-
-
 @pytest.mark.parametrize("metric", STATISTICS)
 @pytest.mark.parametrize("reference", [0, 2])
 def test_differences_of_scores_equal_loops(metric: str, reference: int) -> None:
@@ -378,25 +310,30 @@ def test_differences_of_scores_equal_loops(metric: str, reference: int) -> None:
 
 
 @pytest.mark.parametrize(("absent", "compared"), [(1, True), (5, True), (6, False), (100, False)])
-def test_scores_of_items_that_differ_are_compared_on_what_they_share(absent: int, compared: bool) -> None:
-    first, second = make(1, 0.8, 100), make(2, 0.4, 100)
-    other = without(second, range(100 - absent, 100))
-    found = [paired_differences(pair, "all", 0) for pair in ([first, other], [other, first])]
-    assert [one is not None for one in found] == [compared] * 2
-    if found[0] is not None and found[1] is not None:
-        shared = [without(one, range(100 - absent, 100)) for one in (first, second)]
-        value = obvious(shared[1], "all") - obvious(shared[0], "all")
-        assert found[0].value.tolist() == pytest.approx([0, value])
-        assert found[1].value.tolist() == pytest.approx([0, -value])
+def test_scores_are_compared_on_the_items_that_all_share(absent: int, compared: bool) -> None:
+    every = [make(1, 0.8, 100), make(2, 0.4, 100)]
+    shared = [without(one, range(100 - absent, 100)) for one in every]
+    value = obvious(shared[1], "all") - obvious(shared[0], "all")
+    for turned, pair in ((1, [every[0], shared[1]]), (-1, [shared[1], every[0]])):
+        paired, groups = paired_differences(pair, "all", 0), group_difference(pair[:1], pair[1:], "all")
+        assert [paired is not None, groups is not None] == [compared] * 2
+        if paired is not None and groups is not None:
+            assert paired.value.tolist() == pytest.approx([0, turned * value])
+            same = shared[::turned]
+            assert groups == pytest.approx(group_difference(same[:1], same[1:], "all"))
 
 
 def test_scores_of_other_kinds_are_not_compared() -> None:
-    one = make(1)
+    one, third = make(1), make(3)
     other = replace(make(2), statistics={**STATISTICS, "all": Statistic("value", "clusters")})
-    assert paired_differences([one, other], "all") is None
-    fewer = {name: statistic for name, statistic in STATISTICS.items() if name != "all"}
-    assert paired_differences([one, replace(other, statistics=fewer)], "all") is None
+    fewer = replace(make(2), statistics={"few": STATISTICS["few"]})
+    for rival in (other, fewer):
+        assert paired_differences([one, rival], "all") is None
+        assert group_difference([one], [rival], "all") is None
+        assert group_difference([rival, one], [one], "all") is None
+        assert group_difference([one, rival], [third], "all") == group_difference([one], [third], "all")
     assert paired_differences([one, other], "per stratum") is not None
+    assert group_difference([one], [other], "per stratum") is not None
 
 
 @pytest.mark.parametrize("metric", STATISTICS)
@@ -454,21 +391,6 @@ def test_percentages_of_queries_and_objects_have_intervals_within_their_range() 
         assert (found["v"][0][1] <= 100) == (unit != "images")
         low, high = binomtest(3, 4).proportion_ci(0.95, "exact")
         assert found["hit"][0] == pytest.approx((100 * low, 100 * high))
-
-
-def test_layers_may_lack_a_metric_or_the_values_of_some_items() -> None:
-    keys = tuple(map(str, range(20)))
-    column = np.arange(20.0)
-    holes = np.where(column < 3, np.nan, column)
-
-    def layer(**values: np.ndarray) -> Items:  # type: ignore[type-arg]
-        statistics = {name: Statistic(name) for name in values}
-        return Items("images", keys, keys, ("",) * 20, values, statistics)
-
-    found = intervals_of([layer(a=column, b=column), layer(a=holes, b=column), layer(b=column)])
-    assert [low < column.mean() < high for low, high in found["b"]] == [True] * 3
-    assert found["a"][1][0] > found["a"][0][0]
-    assert np.isnan(found["a"][2]).all()
 
 
 def test_rivals_without_the_metric_or_with_other_items_have_no_standing() -> None:

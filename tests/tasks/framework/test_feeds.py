@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 import torch
 
-from layerboard.benchmark.passes.collectors import MeasuredCollector
-from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.tasks.framework.base import BatchPart
 from layerboard.tasks.framework.feeds import (
     ATTENTION,
@@ -21,7 +19,7 @@ from layerboard.tasks.framework.feeds import (
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.spec import Layer, Tap
 from layerboard.zoo.view.views import ResizeCrop
-from tests.benchmark.doubles import SPEC, source
+from tests.benchmark.doubles import SPEC
 
 SCORED = (Layer(0), Layer(2), Layer(3), Layer(3, "final"))
 VIEW = ResizeCrop(32, 32)
@@ -97,47 +95,6 @@ def test_the_taps_of_a_block_come_together() -> None:
     portion = feed.portion(shown, part(slice(0, 2)))
     assert tuple(portion) == TAPS
     assert all(one.grid.shape[0] == 2 for one in portion.values())
-
-
-class Sums:
-    """Adds the taps of a block up, image by image."""
-
-    def __init__(self) -> None:
-        self.kept: dict[Layer, list[torch.Tensor]] = {}
-
-    def update(self, layer: Layer, positions, taps: dict[Tap, LayerFeatures]) -> None:  # type: ignore[no-untyped-def]
-        assert set(taps) == {*TAPS}
-        total = torch.stack([one.grid.mean(dim=(1, 2, 3)) for one in taps.values()]).sum(0)
-        self.kept.setdefault(layer, []).append(total)
-
-    def finish(self, layer: Layer) -> dict[str, torch.Tensor]:
-        return {"sum": torch.cat(self.kept[layer])}
-
-
-class SumProblem:
-    """Two groups of images, of whose blocks several taps are needed."""
-
-    fingerprint = "sums"
-    source = source([[1, 2], [3]], per_shard=2)
-    feed = ResidualFeed()
-
-    def measure(self, group, view):  # type: ignore[no-untyped-def]
-        return Sums()
-
-
-def test_a_collector_waits_for_all_taps_of_a_block_and_keeps_groups_apart() -> None:
-    problem = SumProblem()
-    collector = MeasuredCollector(problem, VIEW, problem.feed.layers((Layer(1), Layer(2)), TRANSFORMER))
-    assert collector.layers == {Layer(index, tap) for index in (1, 2) for tap in TAPS}
-    members = tuple(Member(group, position, 1, (32, 32)) for group, position in ((0, 0), (0, 1), (1, 0)))
-    batch = Batch(torch.zeros(3, 3, 32, 32, dtype=torch.uint8), members)
-    for index in (1, 2):
-        for tap in TAPS:
-            collector.see(batch, features(Layer(index, tap)))
-    arrays = collector.finish(range(2))
-    assert arrays["0/1/sum"].tolist() == [50, 55]
-    assert arrays["1/1/sum"].tolist() == [60]
-    assert arrays["0/2/sum"].tolist() == [100, 105]
 
 
 @pytest.mark.parametrize("feed", [GRIDS, ATTENTION, PicturedFeed(from_first=True), ResidualFeed()])

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 
 from layerboard.tasks.classification import knn, probes
-from layerboard.tasks.clustering import task as clustering
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.examples import small_mask
@@ -17,7 +16,6 @@ from layerboard.tasks.retrieval import landmarks as retrieval
 from layerboard.zoo.spec import Layer
 from tests.fakes import write_fake_davis
 from tests.tasks.classification import test_knn
-from tests.tasks.clustering import test_task as test_clustering
 from tests.tasks.keypoints import test_problem as matched
 from tests.tasks.propagation import test_task as test_propagation
 from tests.tasks.retrieval import test_landmarks as test_retrieval
@@ -137,15 +135,3 @@ def test_propagation_keeps_small_masks_of_two_frames(tmp_path: Path) -> None:
     assert np.allclose(outcome.predicted["score"], np.concatenate(both), atol=1e-4)
     wanted = [data.videos[0].frames[place].key for place in (0, 3, 5)]
     assert list(task.examples.pictures([]))[:3] == wanted
-
-
-def test_clusters_are_kept_of_a_few_images_of_a_few_classes() -> None:
-    task, features = test_clustering.image_problem(1)
-    features[0] = np.nan
-    outcome, facts = task.score(test_clustering.of_source(task, features)), task.examples.facts()
-    assert len(facts["image"]) <= clustering.CLASSES * clustering.OF_EACH
-    assert outcome.items is not None
-    starts = dict(zip(outcome.items.keys, outcome.items.values["start 1"], strict=True))
-    wanted = [starts.get(str(key), -1) for key in facts["image"]]
-    assert outcome.predicted["cluster"].tolist() == wanted
-    assert set(facts["class"].tolist()) == {f"n0000000{number}" for number in range(4)}

@@ -1,15 +1,9 @@
-"""The protocols: their numbers, and what the paper's does by the published rules written out."""
+"""The protocols: their numbers, and the data that they look at."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-import torch
-from PIL import Image
 
-from layerboard.benchmark.passes.loading import Batch, Loader
 from layerboard.benchmark.plan.datasets import bind_tasks
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
@@ -30,27 +24,25 @@ from layerboard.tasks.clustering.task import REGIONS, ClusterConfig, RegionClust
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.classes import ProbeSubset
 from layerboard.tasks.datasets.coco import CocoEntry
-from layerboard.tasks.datasets.davis import DavisEntry, Videos
+from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.imagenet import ImageNetEntry
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from layerboard.tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SpairEntry
 from layerboard.tasks.framework.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
-from layerboard.tasks.framework.registry import TASKS, config_of, find_tasks, load_code
+from layerboard.tasks.framework.registry import config_of, find_tasks, load_code
 from layerboard.tasks.framework.sources import IMAGES, Batches, ImagesConfig
 from layerboard.tasks.framework.task import Task
 from layerboard.tasks.keypoints.config import KeypointConfig, PairDraw
 from layerboard.tasks.propagation.config import PropagationConfig
-from layerboard.tasks.propagation.task import PropagationTask
 from layerboard.tasks.retrieval.instances import InstancesConfig
-from layerboard.tasks.retrieval.landmarks import RetrievalConfig, RetrievalTask
+from layerboard.tasks.retrieval.landmarks import RetrievalConfig
 from layerboard.tasks.segmentation.in_context import Vote
 from layerboard.tasks.segmentation.task import SegmentationConfig
 from layerboard.tasks.similarity.cka import CkaConfig
 from layerboard.tasks.targets.task import TargetConfig
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import (
     FitLongSide,
     Letterbox,
@@ -61,11 +53,6 @@ from layerboard.zoo.view.views import (
     WholeFrame,
 )
 from tests import fakes
-from tests.tasks.propagation.test_j_and_f import obvious_f
-from tests.tasks.propagation.test_metric import Obvious
-from tests.tasks.propagation.test_task import drawn, labels_of, obvious_decode
-from tests.tasks.propagation.test_task import measured as propagated
-from tests.zoo.view.test_views import centre_square, shrunk
 
 PENALTIES = tuple(4.0**power for power in range(-3, 11))
 TENS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
@@ -156,18 +143,6 @@ def test_protocols_of_different_training_masks_show_no_image_alike() -> None:
         assert not sizes[True] & sizes[False]
 
 
-def test_configs_are_of_known_protocols_and_names_lead_to_these() -> None:
-    with_numbers = {task.name: load_code(task).configs for task in TASKS}
-    shared = {"cluster-object": "cluster-image", "cluster-part": "cluster-image", "token-probes": "fewshot"}
-    shared |= {"multilabel": "regress"}
-    for task, configs in with_numbers.items():
-        assert configs == with_numbers[shared.get(task, task)]
-        assert {*configs} <= {protocol.name for protocol in PROTOCOLS if protocol.covers(task)}
-    assert [protocol.name for protocol in PROTOCOLS][:2] == ["standard", "paper"]
-    assert [find_protocol(name) for name in ("standard", "paper")] == [STANDARD, PAPER]
-    assert all(protocol.title for protocol in PROTOCOLS)
-
-
 @pytest.mark.parametrize(
     ("wrong", "hint"),
     [("papers", "did you mean 'paper'"), ("standart", "did you mean 'standard'"), ("x", "standard, paper")],
@@ -214,29 +189,6 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def looked_at(problem: Any) -> dict[str, Any]:
-    """Sources of a problem by name."""
-    return {source.name: source for source in problem.sources}
-
-
-def test_a_protocol_reaches_every_task(data: Path) -> None:
-    protocols = (STANDARD, PAPER)
-    found = {protocol.name: bound(data, protocol) for protocol in protocols}
-    for protocol in protocols:
-        for name, one in found[protocol.name].items():
-            rule = config_of(protocol, name)
-            assert one.config == rule
-            assert one.protocol == protocol.name
-            assert not one.coverage.partial
-            view = protocol.config_for(IMAGES).view if one.entry.role == "classification" else rule.view
-            assert {source.view for source in looked_at(one).values()} == {view}
-        similarity: Any = found[protocol.name]["cka"]
-        assert similarity.data.batches == protocol.config_for(IMAGES).batches
-    for name, one in found["standard"].items():  # what the two store must not be mixed up
-        other = found["paper"][name]
-        assert (one.fingerprint, looked_at(one)) != (other.fingerprint, looked_at(other))
-
-
 def test_parts_cluster_as_objects_and_the_last_object_image_is_left_out(data: Path) -> None:
     for protocol, objects, parts, images in ((STANDARD, 80, 4, 4), (PAPER, 80, 80, 3)):
         found = bound(data, protocol)
@@ -276,67 +228,3 @@ def test_pairs_drawn_from_a_part_of_the_data_are_said_to_be_others(data: Path) -
         coverage = bound(data, protocol, more)["spair"].coverage
         assert coverage.partial
         assert ("pairs drawn from what is there" in str(coverage)) == words
-
-
-def test_retrieval_of_the_paper_ignores_boxes_and_shrinks_first(tmp_path: Path) -> None:
-    folder = fakes.write_fake_revisited(tmp_path, size=(130, 97))
-    task = RetrievalTask(OXFORD.read(tmp_path), config_of(PAPER, "retrieval"))
-    assert all(query.box is not None for query in task.data.queries)
-    for source in task.sources:
-        scaled = replace(source, view=source.view.scaled(32, 8))
-        events = Loader(1).batches(scaled, range(len(source.groups)), 4, 32)
-        found = [pixels for event in events if isinstance(event, Batch) for pixels in event.pixels]
-        assert len(found) == len(source.samples) > 1
-        for sample, pixels in zip(source.samples, found, strict=True):
-            assert sample.box is None
-            with Image.open(folder / "jpg" / f"{sample.key.removeprefix('query/')}.jpg") as image:
-                shown = centre_square(shrunk(image.convert("RGB"), 32), 32)
-            assert (pixels.permute(1, 2, 0).numpy() == shown).all()
-
-
-def small_object(folder: Path, numbers: tuple[int, int, int]) -> Videos:
-    """Two large objects and a third of one row, which no token's middle falls on."""
-    masks = []
-    for frame in range(6):
-        mask = np.zeros((32, 48), np.uint8)
-        mask[3:18, 6 + frame : 24 + frame] = numbers[0]
-        mask[19:31, 30 - frame : 44 - frame] = numbers[1]
-        mask[1, 4:40] = numbers[2]
-        masks.append(mask)
-    return drawn(folder, masks)
-
-
-@pytest.mark.parametrize("numbers", [(1, 3, 2), (2, 1, 3)])
-def test_propagation_by_tiles_loses_an_object_that_vanishes(
-    tmp_path: Path, numbers: tuple[int, int, int]
-) -> None:
-    task = PropagationTask(small_object(tmp_path, numbers), config_of(PAPER, "davis"))
-    view, (video,) = Tiles(448, 224).scaled(32, 8), task.data.videos
-    generator = torch.Generator().manual_seed(0)
-    still = torch.randn(8, 12, 6, generator=generator, dtype=torch.float64)  # 96 x 64 pixels
-    grids = still + 0.5 * torch.randn(6, 8, 12, 6, generator=generator, dtype=torch.float64)
-    left = propagated(task, 0, {Layer(1): grids}, 4, view)[Layer(1)]
-    truths = labels_of(video)
-    seed = np.array(Image.fromarray(truths[0]).resize((12, 8), Image.Resampling.NEAREST))
-    assert set(np.unique(seed)) == {0, *numbers[:2]}
-    first = torch.eye(1 + int(seed.max()), dtype=torch.float64)[torch.from_numpy(seed).long()]
-    propagator = Obvious(grids[0], first, 7, 5, 12, 0.1)
-    scores = np.zeros((2, 3, 4))
-    for frame in range(1, 5):
-        prediction = obvious_decode(propagator.step(grids[frame]), video.size)
-        for thing in (1, 2, 3):
-            mask, truth = prediction == thing, truths[frame] == thing
-            scores[0, thing - 1, frame - 1] = (mask & truth).sum() / (mask | truth).sum()
-            scores[1, thing - 1, frame - 1] = obvious_f(mask, truth, 1)
-    np.testing.assert_allclose([left["J"], left["F"]], scores)
-    assert (scores[:, numbers[2] - 1] == 0).all()
-    j, f = (float(part.mean(axis=1).mean()) for part in scores)
-    outcome = task.score([left])
-    exact = [(j + f) / 2, j, f]
-    found = [score.value for score in outcome.scores if score.metric in ("J&F", "J", "F")]
-    assert found == pytest.approx([100 * round(v, 3) for v in exact])
-    assert found != pytest.approx([100 * v for v in exact], abs=1e-4)
-    assert outcome.items is not None
-    assert [outcome.items.values[m].mean() for m in ("J&F", "J", "F")] == pytest.approx(
-        [100 * v for v in exact]
-    )

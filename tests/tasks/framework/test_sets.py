@@ -3,21 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from layerboard.benchmark.passes.collectors import Gathered
 from layerboard.tasks.classification.knn import KnnTask
 from layerboard.tasks.datasets.davis import DavisEntry, Videos
-from layerboard.tasks.framework.base import FINITE
 from layerboard.tasks.framework.checks import NOT_FINITE
 from layerboard.tasks.framework.feeds import LASTING_GRIDS
-from layerboard.tasks.framework.measurers import Measurer, TokenMeasurer
 from layerboard.tasks.framework.protocols import STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sets import (
@@ -32,12 +30,13 @@ from layerboard.tasks.framework.sets import (
     parse_sets,
     sets_of,
 )
-from layerboard.tasks.framework.stored import StoredBackbone
+from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.propagation.task import PropagationTask
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import SPEC
 from tests.fakes import write_fake_davis
+from tests.tasks import passes
 from tests.tasks.framework.test_sources import classification, probed, sources
 from tests.tasks.keypoints.test_problem import VIEW_64, random_grids, random_problem
 
@@ -151,25 +150,6 @@ def test_layers_are_taken_together_if_their_members_have_equal_grids() -> None:
     assert {size: texts(layers) for size, layers in found.items()} == {(): ["1+2", "1+2+3"], (2, 4): ["2+3"]}
 
 
-def fed(
-    measurer: Measurer[Tensor],
-    grids: dict[Layer, Tensor],
-    layers: Sequence[Layer],
-    batch: int = 2,
-    *,
-    live: bool = True,
-) -> dict[Layer, dict[str, Tensor]]:
-    """What a measurer keeps of layers that was shown batch after batch, overwritten if ``live``."""
-    assert isinstance(measurer, TokenMeasurer)
-    count = len(next(iter(grids.values())))
-    for start in range(0, count, batch):
-        shown = {member: tokens[start : start + batch].clone() for member, tokens in grids.items()}
-        measurer.compare(layers, range(start, min(start + batch, count)), shown)
-        for tokens in shown.values() if live else ():
-            tokens.fill_(torch.nan)
-    return {layer: measurer.finish(layer) for layer in layers}
-
-
 def side_by_side(grids: Sequence[Tensor]) -> Tensor:
     return torch.cat([normalize(one, dim=-1) for one in grids], dim=-1) / len(grids) ** 0.5
 
@@ -184,15 +164,21 @@ def test_keypoints_are_matched_as_by_tokens_side_by_side(protocol: str) -> None:
     task = replace(random_problem(3), config=replace(rule, draw=None))
     together = replace(task, sets=("pairs",))
     group = task.source.groups[0]
+    keys = [sample.key for sample in group.samples]
     rows = [task.data.samples.index(sample) for sample in group.samples]
+
+    def measured(of: KeypointTask, layers: dict[Layer, Tensor], sets: Sequence[Layer] = ()) -> Any:
+        named = {layer: dict(zip(keys, grids, strict=True)) for layer, grids in layers.items()}
+        return passes.measured_group(of, group, named, 2, VIEW_64, sets)[0]
+
     layers = {layer: grids[rows] for layer, grids in LAYERS.items()}
     assert task.feed == LASTING_GRIDS  # its grids may be kept
-    found = fed(together.measure(group, VIEW_64), layers, SETS, live=False)
+    found = measured(together, layers, SETS)
     for one in SETS:
         tokens = side_by_side([layers[each] for each in one.members])
-        (expected,) = fed(task.measure(group, VIEW_64), {Layer(1): tokens}, [Layer(1)], live=False).values()
-        for name in set(expected) - {"point", FINITE}:
-            torch.testing.assert_close(found[one][name], expected[name], atol=1e-4, rtol=0)
+        (expected,) = measured(task, {Layer(1): tokens}).values()
+        for name in set(expected) - {"point"}:
+            np.testing.assert_allclose(found[one][name], expected[name], atol=1e-4, rtol=0)
     assert "point" not in found[SETS[0]]
 
 
@@ -206,23 +192,6 @@ def test_no_set_of_finite_layers_asks_nothing_of_a_task() -> None:
     """Of a backbone whose every layer is NaN, neither a layer nor a set is left."""
     images = classification(np.arange(4), np.arange(4))
     task = KnnTask(probed(images, sources(images, np.arange(4))), config_of(STANDARD, "knn"), sets=("pairs",))
-    broken = {source.name: Broken(len(source.samples)) for source in task.vector_sources}
-    stored = StoredBackbone(SPEC, BLOCKS[:2], None, broken)
-    (found,) = task.results(stored).outcomes
-    assert (str(found.layer), found.outcome.empty) == ("1+2", NOT_FINITE)
-
-
-class Broken:
-    """Vectors that are not finite."""
-
-    def __init__(self, images: int) -> None:
-        self.shown = np.ones(images, bool)
-
-    def poolings(self) -> tuple[str, ...]:
-        return ("mean",)
-
-    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
-        return np.full((len(self.shown), 3), np.inf, np.float32)
-
-    def bytes(self, layer: Layer, pooling: str) -> int:
-        return 0
+    broken = {s.key: np.full(3, np.inf) for source in task.vector_sources for s in source.samples}
+    (found,) = passes.outcomes(task, dict.fromkeys(BLOCKS[:2], broken)).items()
+    assert (str(found[0]), found[1].empty) == ("1+2", NOT_FINITE)

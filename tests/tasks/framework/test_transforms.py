@@ -22,11 +22,6 @@ from layerboard.zoo.errors import InputError
 from tests.benchmark.doubles import source
 
 
-@pytest.mark.parametrize("text", ["whiten", "zscore"])
-def test_names(text: str) -> None:
-    assert parse_transform(text) == text
-
-
 @pytest.mark.parametrize("text", ["whiten:3", "", "zscores"])
 def test_other_names_are_one_sentence(text: str) -> None:
     with pytest.raises(InputError, match=r"--transform takes whiten and zscore; found"):

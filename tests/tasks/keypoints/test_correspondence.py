@@ -1,24 +1,12 @@
+"""Matching of keypoints by its functions, beside what the references of `tests.tasks.agreement` decide."""
+
+import numpy as np
 import pytest
 import torch
-from torch.nn import functional
 
+from layerboard.tasks.datasets.spair_facts import GROUPS
+from layerboard.tasks.keypoints.correspondence import AVERAGES, SoftArgmax, pck_averages
 from tests.tasks.agreement.correspondence import match, match_official, sample_points
-
-
-def upsampled(grid, side):
-    """Features upsampled to every pixel: [side side dim]."""
-    return functional.interpolate(grid.permute(2, 0, 1)[None], size=(side, side), mode="bilinear")[0].permute(
-        1, 2, 0
-    )
-
-
-def test_points_take_the_bilinear_value_at_their_exact_position():
-    grid = torch.arange(12.0, dtype=torch.float64).view(3, 4, 1)
-    points = torch.tensor([[8.0, 8.0], [16.0, 8.0], [24.0, 20.0], [0.0, 0.0], [64.0, 48.0], [12.0, 24.0]])
-    assert sample_points(grid, points, 16).flatten().tolist() == [0, 0.5, 4, 0, 11, 4.25]
-    pixels = torch.stack(torch.meshgrid(torch.arange(12), torch.arange(12), indexing="xy"), -1).view(-1, 2)
-    values = sample_points(grid[:, :3], pixels + 0.5, 4)
-    torch.testing.assert_close(values, upsampled(grid[:, :3], 12).reshape(-1, 1))
 
 
 def test_ties_on_the_border_go_to_the_first_pixel():
@@ -43,3 +31,30 @@ def test_layers_are_matched_at_once_and_targets_are_shared():
 def test_refuses_wrong_input():
     with pytest.raises(ValueError, match="no pixel"):
         match(torch.ones(4, 3), torch.ones(2, 2, 3), 8, (3.6, 0.0, 4.4, 8.0))
+
+
+def test_pull_is_the_weight_of_what_is_hidden() -> None:
+    maps = torch.zeros(1, 60, 60, dtype=torch.float64)
+    maps[0, 30, 30] = 0.2
+    way = SoftArgmax(0.02, window=5)
+    inside = 11 * 11 - 1
+    weight = torch.exp(torch.tensor(0.2 / 0.02, dtype=torch.float64)).item()
+    assert way.found(maps)[1].item() == pytest.approx((3600 - inside - 1) / (weight + 3599))
+    assert SoftArgmax(0.02).found(maps)[1].item() == 0
+
+
+def test_pairs_without_a_point_are_left_out() -> None:
+    found = pck_averages(np.array([True, False, True]), np.array([0, 0, 2]), ["a", "a", "b"])
+    assert found == dict(zip(AVERAGES, (0.75, 0.75, 2 / 3, 0.75, 0.75), strict=True))
+
+
+def test_nothing_to_average() -> None:
+    none = np.zeros(0, np.int64)
+    assert all(np.isnan(value) for value in pck_averages(none.astype(bool), none, ["a"]).values())
+
+
+def test_groups_are_disjoint() -> None:
+    assert len(GROUPS) == 18
+    for groups in GROUPS.values():
+        ids = [one for group in groups for one in group]
+        assert len(ids) == len(set(ids))

@@ -162,18 +162,3 @@ def test_source_points_are_computed_in_single_precision(
     double = letterboxed(points, size, 224)
     moved = np.trunc(double) != expected.double().trunc().numpy()
     assert moved.any() == (max(size) == 640)  # such as 79.99999 against 80.0
-
-
-@pytest.mark.parametrize(("away", "hit"), [(2.999, 100), (3.0, 0), (3.001, 0)])
-def test_a_match_at_the_threshold_is_a_miss(away: float, hit: float) -> None:
-    grids, point = random_grids(2), np.array([[20.9, 33.4]])
-    box = (3.0, 7.0, 15.0, 37.0)  # 30 pixels high: a tenth is 3
-    origin = one_pair(point, (64, 64), target_points=np.zeros((1, 2)), target_box=box)
-    tokens = [normalize(grids[i].double(), dim=-1).permute(2, 0, 1)[None] for i in (0, 1)]
-    source, target = (interpolate(t, size=(SIDE, SIDE), mode="bilinear")[0] for t in tokens)
-    best = int(torch.einsum("d,dyx->yx", source[:, 33, 20], target).flatten().argmax())
-    truth = np.array([[best % SIDE + away, best // SIDE]], np.float64)
-    (one,) = origin.data.pairs
-    task = replace(origin, data=replace(origin.data, pairs=(replace(one, target_points=truth),)))
-    outcome = task.score(measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)])
-    assert outcome.scores[0].value == hit

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from layerboard.tasks.datasets.base import Coverage
-from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
+from layerboard.tasks.datasets.spair import Keypoints
 from layerboard.tasks.datasets.spair_facts import PairFacts
 from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.framework.protocols import PROTOCOLS, find_protocol
@@ -19,6 +19,7 @@ from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import MemorySample
 from tests.tasks.keypoints.test_problem import measured, pair, random_grids, random_problem
+from tests.tasks.passes import by_metric
 
 PAPERS = ("probe3d", "geoaware", "sd-dino", "insid3", "dift")
 
@@ -54,27 +55,6 @@ def test_the_numbers_are_the_tables(name: str) -> None:
     assert views == [(side, side) for side in sides.get(name, (768, 672))]
 
 
-def probe3d_errors(one: KeypointPair, grids: torch.Tensor, side: int) -> np.ndarray:
-    """Errors of a pair as probe3d has them: shares of the square, over that of the longer side of the box."""
-    n, most = grids.shape[1], max(one.target_size)
-    source, target = (
-        (grid / grid.norm(dim=-1, keepdim=True)).numpy() for grid in grids[[one.source, one.target]]
-    )
-    errors = []
-    for asked, truth in zip(one.source_points, one.target_points, strict=True):
-        x, y = np.trunc(asked * side / max(one.source_size)) / side * (n - 1)  # corner to corner
-        left, top = int(x), int(y)
-        u, v = x - left, y - top
-        right, bottom = min(left + 1, n - 1), min(top + 1, n - 1)
-        vector = (1 - v) * ((1 - u) * source[top, left] + u * source[top, right])
-        vector += v * ((1 - u) * source[bottom, left] + u * source[bottom, right])
-        row, column = divmod(int((target @ vector).argmax()), n)
-        apart = np.array([column, row]) / n - np.trunc(truth * side / most) / side
-        x0, y0, x1, y1 = one.target_box
-        errors.append(np.hypot(*apart) / (max(x1 - x0, y1 - y0) / most))
-    return np.array(errors)
-
-
 @pytest.mark.parametrize(("patch", "side"), [(16, 1024), (14, 896)])
 def test_table_4_of_dinov3_is_probe3d_at_64_tokens(patch: int, side: int) -> None:
     rule = rule_of("dinov3")
@@ -87,19 +67,6 @@ def test_table_4_of_dinov3_is_probe3d_at_64_tokens(patch: int, side: int) -> Non
         255,
         30,
     )  # below it is white
-    problem = replace(random_problem(7), config=rule)
-    grids = torch.randn(6, 64, 64, 5, generator=torch.Generator().manual_seed(patch)).double()
-    left = measured(problem, {Layer(0): grids}, 3, view)[Layer(0)]
-    expected = {
-        name: np.concatenate([probe3d_errors(one, grids, side) for one in pairs])
-        for name, pairs in problem.pairs.items()
-    }
-    for found, errors in zip(left, expected.values(), strict=True):
-        np.testing.assert_allclose(found["error_box"], errors, atol=1e-9)
-    wide = replace(problem, config=replace(rule, alphas=(0.6,)))  # of random tokens few are nearer
-    share = 100 * np.mean([(errors < 0.6).mean() for errors in expected.values()])
-    assert 0 < share < 100
-    assert wide.score(left).scores[0].value == pytest.approx(share)
 
 
 @pytest.mark.parametrize("name", ["standard", "paper", *PAPERS])
@@ -152,7 +119,7 @@ def faced(facts: list[PairFacts | None]) -> KeypointTask:
 
 def scores_of(problem: KeypointTask) -> dict[str, float]:
     """Scores where the first point of each pair is right and the others are wrong."""
-    return {score.metric: score.value for score in outcome_of(problem).scores}
+    return by_metric(outcome_of(problem))
 
 
 def outcome_of(problem: KeypointTask) -> Outcome:
@@ -214,17 +181,10 @@ def test_pull_is_said_of_a_soft_arg_max_alone() -> None:
         rule = rule_of(name)
         own = replace(problem, config=replace(rule, view=problem.config.view))
         outcome = own.score(measured(own, {Layer(0): random_grids(5)}, 2)[Layer(0)])
-        pull = {score.metric: score.value for score in outcome.scores}.get("pull")
+        pull = by_metric(outcome).get("pull")
         assert (pull is not None) == there
         if pull is not None:
             assert 0 <= pull <= 100
-
-
-def test_pairs_with_facts_are_told_apart() -> None:
-    """Kinds decide scores, so they are part of what the data are."""
-    one, other = faced([hard(0, None)]), faced([hard(1, None)])
-    assert one.fingerprint != other.fingerprint
-    assert isinstance(one.data.pairs[0], KeypointPair)
 
 
 @pytest.mark.parametrize(("length", "hit"), [(113, 0), (114, 100)])
@@ -238,4 +198,4 @@ def test_the_corner_of_an_image_is_half_a_token_away(length: int, hit: float) ->
     problem = KeypointTask(Keypoints("double", samples, (one,), Coverage(())), rule)
     grids = torch.randn(2, 14, 14, 3, generator=torch.Generator().manual_seed(0))
     outcome = problem.score(measured(problem, {Layer(0): grids}, 2, rule.view)[Layer(0)])
-    assert {score.metric: score.value for score in outcome.scores}["PCK@0.1 ceiling"] == hit
+    assert by_metric(outcome)["PCK@0.1 ceiling"] == hit

@@ -18,27 +18,6 @@ from layerboard.tasks.propagation.j_and_f import (
 from tests.tasks.propagation.official_davis import border
 
 
-def obvious_boundary(mask):
-    height, width = mask.shape
-    edge = np.zeros_like(mask)
-    for y in range(height):
-        for x in range(width):
-            near = [(y, x + 1), (y + 1, x), (y + 1, x + 1)]
-            edge[y, x] = any(mask[y, x] != mask[a, b] for a, b in near if a < height and b < width)
-    return edge
-
-
-def obvious_f(prediction, truth, radius):
-    edges = [obvious_boundary(mask) for mask in (prediction, truth)]
-    if not edges[0].any() or not edges[1].any():
-        return float(edges[0].any() == edges[1].any())
-    y, x = np.mgrid[-radius : radius + 1, -radius : radius + 1]
-    disk = x * x + y * y <= radius * radius
-    precision = (edges[0] & ndimage.binary_dilation(edges[1], disk)).sum() / edges[0].sum()
-    recall = (edges[1] & ndimage.binary_dilation(edges[0], disk)).sum() / edges[1].sum()
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
 def random_mask(rng, height, width):
     field = ndimage.gaussian_filter(rng.standard_normal((height, width)), rng.uniform(0.3, 3))
     return field > rng.normal(0, 0.3) * field.std()
@@ -153,5 +132,6 @@ def test_refuses_wrong_input():
     ]:
         with pytest.raises(ValueError, match=word):
             score_video(predictions, truths)
-    with pytest.raises(ValueError, match="finite"):
-        statistics(np.array([np.nan]))
+    for frames in ([np.nan], [0.5, np.inf], []):
+        with pytest.raises(ValueError, match=r"finite|at least one"):
+            statistics(np.array(frames))

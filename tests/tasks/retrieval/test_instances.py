@@ -12,11 +12,11 @@ from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.copies import COPIES
 from layerboard.tasks.datasets.instances import Instance, Instances, Part, instances
 from layerboard.tasks.framework.assess import score_of
-from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.retrieval.instances import InstancesTask
 from layerboard.zoo.errors import InputError
+from tests.tasks.passes import by_metric
 
 Vectors = dict[str, NDArray[np.float32]]
 
@@ -47,10 +47,6 @@ def drawn(task: InstancesTask, noise: float, seed: int = 0) -> Vectors:
         rows = [means[sample.key.rpartition("/")[0].replace("none", "")] for sample in source.samples]
         vectors[source.name] = (rows + noise * rng.standard_normal((len(rows), 16))).astype(np.float32)
     return vectors
-
-
-def by_metric(result: Outcome) -> dict[str, float]:
-    return {score.metric: score.value for score in result.scores}
 
 
 def test_pairs_are_counted_and_a_rate_of_too_few_has_a_reason() -> None:

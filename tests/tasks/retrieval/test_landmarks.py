@@ -1,7 +1,8 @@
-"""Retrieval against the official numbers and a ranking that is walked through one image at a time."""
+"""Retrieval of landmarks: what is shown of an image, and which queries count."""
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,15 +16,13 @@ from layerboard.tasks.datasets.revisitop import Retrieval, RevisitedEntry
 from layerboard.tasks.framework.protocols import STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.retrieval.landmarks import RetrievalTask
-from layerboard.zoo.view.views import FitLongSide
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_revisited
-from tests.tasks.agreement import golden
+from tests.zoo.view.test_views import centre_square, shrunk
 
 Floats = NDArray[np.float32]
 RULE = config_of(STANDARD, "retrieval")
 EASY, HARD, JUNK = 1, 2, 3
-NAMES = {"easy": "E", "medium": "M", "hard": "H"}
 
 
 def problem(relevance: NDArray[np.int64]) -> RetrievalTask:
@@ -44,24 +43,6 @@ def vectors(task: RetrievalTask, database: Floats, queries: Floats) -> dict[str,
     return dict(zip([source.name for source in task.sources], (database, queries), strict=True))
 
 
-def test_agrees_with_the_official_scorer() -> None:
-    case = golden.cases("retrieval")["features_200x32"]
-    data = golden.build(case)
-    task = problem(data["relevance"])
-    outcome = task.score(vectors(task, data["database"], data["queries"]))
-    scores = {score.metric: score for score in outcome.scores}
-    assert outcome.scores[0].metric == "mAP medium"
-    assert outcome.items is not None
-    for name, letter in NAMES.items():
-        expected = case["expected"][letter]
-        assert scores[f"mAP {name}"].value == pytest.approx(100 * expected["mAP"], abs=1e-9)
-        assert scores[f"mAP {name}"].n == expected["queries_counted"]
-        per_query = outcome.items.values[f"mAP {name}"]
-        np.testing.assert_allclose(per_query, 100 * np.array(expected["AP_per_query"]), rtol=0, atol=1e-9)
-        for k, value in expected["mP"].items():
-            assert scores[f"mP@{k} {name}"].value == pytest.approx(100 * value, abs=1e-9)
-
-
 def test_a_difficulty_without_positives_has_no_score() -> None:
     relevance = np.zeros((6, 2), np.int64)
     relevance[0], relevance[1] = EASY, JUNK
@@ -71,25 +52,45 @@ def test_a_difficulty_without_positives_has_no_score() -> None:
     assert {score.metric.split()[-1] for score in outcome.scores} == {"easy", "medium"}
 
 
-def test_the_boxes_of_queries_reach_the_view(tmp_path: Path) -> None:
-    folder = write_fake_revisited(tmp_path)
-    task = RetrievalTask(RevisitedEntry("mini", "roxford5k", 8, 2).read(tmp_path), RULE)
-    view = RULE.view.scaled(32, 8)
-    assert (RULE.view, view) == (FitLongSide(224), FitLongSide(32, 8))
-    crops = {"queries": (4, 3, 44, 33), "database": (0, 0, 48, 36)}
+def cropped(image: Image.Image, box: tuple[int, int, int, int]) -> Image.Image:
+    return image.crop(box).resize((32, 24), Image.Resampling.BICUBIC)
+
+
+def shrunk_first(image: Image.Image, box: tuple[int, int, int, int]) -> Image.Image:
+    return Image.fromarray(centre_square(shrunk(image, 32), 32))
+
+
+def on_a_black_square(image: Image.Image, box: tuple[int, int, int, int]) -> Image.Image:
+    square = Image.new("RGB", (32, 32))
+    square.paste(image.resize((32, 24), Image.Resampling.BICUBIC), (0, 4))
+    return square
+
+
+@pytest.mark.parametrize(
+    ("protocol", "size", "shown"),
+    [
+        ("standard", (48, 36), cropped),
+        ("paper", (130, 97), shrunk_first),
+        ("dinov3", (48, 36), on_a_black_square),
+    ],
+)
+def test_what_is_shown_of_queries_and_of_the_database(
+    tmp_path: Path, protocol: str, size: tuple[int, int], shown: Any
+) -> None:
+    """The box of a query reaches the view, unless the protocol looks at whole images."""
+    folder = write_fake_revisited(tmp_path, size=size)
+    rule = config_of(find_protocol(protocol), "retrieval")
+    task = RetrievalTask(RevisitedEntry("mini", "roxford5k", 8, 2).read(tmp_path), rule)
+    assert all(query.box is not None for query in task.data.queries)
+    boxes = {"queries": (4, 3, 44, 33), "database": (0, 0, *size)}
     for source in task.sources:
-        crop = crops[source.name.split("/")[1]]
-        found = [
-            pixels
-            for event in Loader(1).batches(replace(source, view=view), range(len(source.groups)), 4, 32)
-            if isinstance(event, Batch)
-            for pixels in event.pixels
-        ]
+        scaled = replace(source, view=rule.view.scaled(32, 8))
+        events = Loader(1).batches(scaled, range(len(source.groups)), 4, 32)
+        found = [pixels for event in events if isinstance(event, Batch) for pixels in event.pixels]
         for sample, pixels in zip(source.samples, found, strict=True):
-            name = sample.key.removeprefix("query/")
-            with Image.open(folder / "jpg" / f"{name}.jpg") as image:
-                shown = image.convert("RGB").crop(crop).resize((32, 24), Image.Resampling.BICUBIC)
-            assert (pixels.permute(1, 2, 0) == torch.from_numpy(np.array(shown))).all()
+            with Image.open(folder / "jpg" / f"{sample.key.removeprefix('query/')}.jpg") as image:
+                expected = shown(image.convert("RGB"), boxes[source.name.split("/")[1]])
+            assert (pixels.permute(1, 2, 0) == torch.from_numpy(np.array(expected))).all()
 
 
 def test_sources_keep_the_order_of_the_ground_truth() -> None:
@@ -99,18 +100,3 @@ def test_sources_keep_the_order_of_the_ground_truth() -> None:
     assert database.samples == task.data.database
     assert queries.samples == task.data.queries
     assert not database.skip_unreadable  # an absent image would change the ground truth
-
-
-def test_dinov3_shows_whole_queries_on_a_black_square(tmp_path: Path) -> None:
-    folder = write_fake_revisited(tmp_path)
-    rule = config_of(find_protocol("dinov3"), "retrieval")
-    task = RetrievalTask(RevisitedEntry("mini", "roxford5k", 8, 2).read(tmp_path), rule)
-    view = rule.view.scaled(32, 8)
-    for source in task.sources:
-        for sample in source.samples:
-            with Image.open(folder / "jpg" / f"{sample.key.removeprefix('query/')}.jpg") as image:
-                shown = image.convert("RGB").resize((32, 24), Image.Resampling.BICUBIC)
-                square = Image.new("RGB", (32, 32))
-                square.paste(shown, (0, 4))
-                (pixels,) = view.render(image.convert("RGB"), sample.box)
-            assert (pixels.permute(1, 2, 0) == torch.from_numpy(np.array(square))).all()

@@ -1,6 +1,5 @@
 """Segmentation by a vote of pixels, fed batch by batch, on features that are planted."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,16 +7,15 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from layerboard.tasks.datasets.scenes import Scenes
 from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import config_of
-from layerboard.tasks.segmentation.capi import NO_MEMORY, TOO_FEW, CapiConfig, CapiTask, Distance
-from layerboard.zoo.spec import Layer
+from layerboard.tasks.segmentation.capi import TOO_FEW, CapiConfig, CapiTask, Distance
 from layerboard.zoo.view.views import Stretch
 from tests.tasks.agreement import in_context as agreement
+from tests.tasks.passes import OTHER
 from tests.tasks.segmentation.test_problem import (
     LAYER,
     by_metric,
@@ -74,31 +72,19 @@ def test_golden_cases(tmp_path: Path, name: str) -> None:
         assert by_metric(found)["mIoU"] == pytest.approx(expected["mIoU"], abs=1e-9)
 
 
-def test_a_layer_chooses_for_itself_whatever_the_batch(tmp_path: Path) -> None:
-    train, val = drawn(12, 0), drawn(5, 1)
-    data = scenes(tmp_path, enlarged(train), enlarged(val), memory=60)
-    generator = torch.Generator().manual_seed(0)
+def test_a_layer_chooses_for_itself(tmp_path: Path) -> None:
+    train = drawn(12, 0)
+    problem = problem_of(scenes(tmp_path, enlarged(train), enlarged(drawn(5, 1)), memory=60))
+    random = torch.randn(12, 4, 4, 5, generator=torch.Generator().manual_seed(0))
     grids = [
-        {
-            Layer(number): [
-                one + number * torch.randn(one.shape, generator=generator) for one in one_hot(cells)
-            ]
-            for number in (0, 1)
-        }
-        for cells in (train, val)
+        [one + number * noise for one, noise in zip(one_hot(train), random, strict=True)] for number in (0, 1)
     ]
-    problem = problem_of(data)
-    found = []
-    for batch in (1, 5):
-        memory = measured(problem.memory, grids[0], batch, SIDE)
-        assert sum(len(one["rows"]) for one in memory[Layer(0)]) == 60
-        ready = problem.remembering(memory, {})
-        assert ready.memories is not None
-        votes = [ready.memories(layer, torch.device("cpu")) for layer in grids[0]]
-        assert (votes[0].k, votes[1].k > 1) == (1, True)
-        left = measured(ready, grids[1], batch, SIDE)
-        found.append([ready.score(left[layer]).scores for layer in grids[1]])
-    assert found[0] == found[1]
+    memory = measured(problem.memory, dict(zip((LAYER, OTHER), grids, strict=True)), 5, SIDE)
+    assert sum(len(one["rows"]) for one in memory[LAYER]) == 60
+    ready = problem.remembering(memory, {})
+    assert ready.memories is not None
+    votes = [ready.memories(layer, torch.device("cpu")) for layer in (LAYER, OTHER)]
+    assert (votes[0].k, votes[1].k > 1) == (1, True)
 
 
 def test_scale_is_of_all_cells_of_the_images_that_are_not_held_out(tmp_path: Path) -> None:
@@ -132,49 +118,26 @@ def test_a_predicted_label_that_is_not_judged_costs_a_class(tmp_path: Path) -> N
     assert found["mIoU"] == pytest.approx(100 * 35 / 36 * 5 / 6)
 
 
-@pytest.fixture
-def planted(tmp_path: Path) -> Callable[..., tuple[CapiTask, Sequence[Tensor], Sequence[Tensor]]]:
-    """A problem on masks that are changed first, and features that are the classes."""
+def test_an_image_to_hold_out_and_whole_pixels_are_needed(tmp_path: Path) -> None:
+    val = drawn(4, 1)
 
-    def made(change: Callable[[Masks, Masks], None], images: int = 6):  # type: ignore[no-untyped-def]
-        train, val = drawn(images, 0), drawn(4, 1)
-        masks = enlarged(train), enlarged(val)
-        change(*masks)
-        return problem_of(scenes(tmp_path, *masks)), one_hot(train), one_hot(val)
+    def scored(images: int, side: int = SIDE) -> Outcome:
+        train = drawn(images, 0)
+        data = scenes(tmp_path, enlarged(train), enlarged(val))
+        return outcome(problem_of(data), one_hot(train), one_hot(val), side=side)
 
-    return made
-
-
-def scored(found: tuple[CapiTask, Sequence[Tensor], Sequence[Tensor]]) -> Outcome:
-    return outcome(*found, side=SIDE)
+    assert scored(1).empty == TOO_FEW
+    assert by_metric(scored(2))["mIoU"] > 50  # 32 cells at most, fewer vote
+    assert "whole pixels per cell" in scored(2, 22).empty
 
 
-def test_what_cannot_be_scored(planted: Callable[..., tuple[CapiTask, list[Tensor], list[Tensor]]]) -> None:
-    def nothing(train: Masks, val: Masks) -> None:
-        del train, val
-
-    def forgotten(train: Masks, val: Masks) -> None:
-        train[:] = 255
-
-    def one_of_each(train: Masks, val: Masks) -> None:
-        train[0], val[0] = 255, 255
-
-    assert by_metric(scored(planted(one_of_each)))["mIoU"] > 99
-    assert scored(planted(forgotten)).empty == NO_MEMORY
-    assert scored(planted(nothing, images=1)).empty == TOO_FEW
-    problem, train, val = planted(nothing, images=2)
-    assert by_metric(outcome(problem, train, val, side=SIDE))["mIoU"] > 50  # 32 cells at most, fewer vote
-    assert "whole pixels per cell" in outcome(problem, train, val, side=22).empty
-
-
-def test_the_numbers_of_the_protocol_and_what_fingerprints_tell(tmp_path: Path) -> None:
+def test_the_numbers_of_the_protocol(tmp_path: Path) -> None:
     assert RULE.view.scaled(224, 14) == RULE.view.scaled(224, 16) == Stretch(224)
     masks = enlarged(drawn(20, 0))
     data = scenes(tmp_path, masks, masks, memory=100)
     memory = problem_of(data).memory
     assert (len(memory.pixels.held_out), memory.pixels.most, memory.pixels.ignored) == (2, 5, {255})
-    other = replace(data, offset=1, classes=data.classes[1:])
-    assert problem_of(other).memory.pixels.ignored == {0, 255}
-    made = [problem_of(data), problem_of(data, ((1,), ("L2",))), problem_of(other), problem_of(data, seed=1)]
-    assert len({one.fingerprint for one in made}) == 4
-    assert len({one.memory.fingerprint for one in made}) == 3  # the choice is made when the memory is there
+    other = problem_of(replace(data, offset=1, classes=data.classes[1:]))
+    assert other.memory.pixels.ignored == {0, 255}
+    chosen = problem_of(data, ((1,), ("L2",)))
+    assert chosen.memory.fingerprint == memory.fingerprint  # the choice is made when the memory is there

@@ -56,7 +56,7 @@ def with_other(data: Scenes) -> Scenes:
     return replace(data, offset=1, classes=data.classes[1:])
 
 
-@pytest.mark.parametrize("name", ["voc_like_whole_memory", "ade_like_zero_ignored", "planted_one-hot"])
+@pytest.mark.parametrize("name", ["voc_like_whole_memory", "ade_like_zero_ignored", "planted_swapped"])
 def test_golden_cases(tmp_path: Path, name: str) -> None:
     case, arrays = agreement.CASES[name], agreement.build(name)
     params = case["params"]
@@ -69,22 +69,6 @@ def test_golden_cases(tmp_path: Path, name: str) -> None:
         found = outcome(HummingbirdTask(data, rule(k)), *grids, side=masks[0].shape[1])
         # rows are kept as float16
         assert by_metric(found)["mIoU"] == pytest.approx(official["mIoU"], abs=0.05)
-
-
-def test_swapped_classes_cost_nothing(tmp_path: Path) -> None:
-    train, val = drawn(9, 0), drawn(10, 1)
-    swapped = np.array([1, 2, 0, 4, 3], np.uint8)[train]
-    found = [
-        by_metric(
-            outcome(
-                HummingbirdTask(scenes(tmp_path, enlarged(one), enlarged(val)), rule()), *grids, side=SIDE
-            )
-        )
-        for one, grids in ((train, (one_hot(train), one_hot(val))), (swapped, (one_hot(train), one_hot(val))))
-    ]
-    # where values of two cells are equal between them, the lower name wins, which is another one now
-    assert found[0]["mIoU"] == pytest.approx(found[1]["mIoU"], abs=2)
-    assert found[0]["mIoU"] > 50
 
 
 def test_without_void_at_the_size_of_the_view_it_is_standard_but_for_names(tmp_path: Path) -> None:

@@ -13,29 +13,12 @@ from layerboard.tasks.metrics.cell_labels import (
     chosen_cells,
     evenly_spaced,
     label_map,
-    shares,
     usable_cells,
 )
 from layerboard.tasks.metrics.memory_search import most_similar
-from layerboard.tasks.segmentation.capi import (
-    Scale,
-    comparable_queries,
-    most_frequent,
-    pixel_labels,
-    pixel_vote,
-    remembered,
-)
+from layerboard.tasks.segmentation.capi import Scale, most_frequent, pixel_labels
 from layerboard.tasks.segmentation.in_context import vote_labels
-from layerboard.tasks.segmentation.overlaps import (
-    Overlaps,
-    confusion,
-    mean_iou_of_labels,
-    names_of_predictions,
-)
-from layerboard.tasks.statistics.mcb import compare_with_best
-from layerboard.tasks.statistics.uncertainty import differences, intervals
-from layerboard.tasks.statistics.weighted import ClassRatios
-from tests.tasks.agreement import in_context as agreement
+from layerboard.tasks.segmentation.overlaps import confusion
 
 VOID = 255
 
@@ -45,32 +28,11 @@ def unit(rng, rows, dim):
 
 
 class TestCells:
-    def test_a_pixel_belongs_to_the_cell_that_its_centre_lies_in(self):
-        mask = np.arange(15, dtype=np.uint8).reshape(3, 5)
-        counts = cell_counts(mask, (2, 2), 15)
-        of_cell = [[set(np.flatnonzero(counts[row, column])) for column in range(2)] for row in range(2)]
-        # the middle row's centre lies on the border and falls to the lower cell
-        assert of_cell == [[{0, 1}, {2, 3, 4}], [{5, 6, 10, 11}, {7, 8, 9, 12, 13, 14}]]
-
-    def test_pixels_without_a_class_do_not_become_background(self):
-        mask = np.full((4, 4), VOID, np.uint8)
-        mask[0, 0] = 2
-        counts = cell_counts(mask, (1, 1), 3)[0, 0]
-        assert counts.tolist() == [0, 0, 1, 15]
-        assert shares(counts).tolist() == [0, 0, 1]
-
     @pytest.mark.parametrize(("valid", "usable"), [(0, False), (7, False), (8, True), (16, True)])
     def test_half_of_the_pixels_must_have_a_class(self, valid, usable):
         mask = np.full(16, VOID, np.uint8)
         mask[:valid] = 1
         assert usable_cells(cell_counts(mask.reshape(4, 4), (1, 1), 2), 0.5).item() == usable
-
-    def test_rare_classes_are_preferred(self):
-        mask = np.zeros((4, 4), np.uint8)
-        mask[3, 3] = 1
-        counts = cell_counts(mask, (4, 4), 2).reshape(16, 3)
-        kept = chosen_cells(counts, usable_cells(counts, 0.5), np.full(16, 0.5), 3)
-        assert kept.tolist() == [0, 1, 15]  # equals by the lower cell
 
     def test_all_usable_cells_are_kept_where_there_are_fewer(self):
         counts = np.array([[4, 0], [0, 4], [2, 2]])
@@ -121,33 +83,6 @@ class TestVote:
         for temperature in (0.02, 5.0):
             assert torch.equal(vote_labels(voters, labels, temperature), labels[voters.index[:, 0]])
 
-    def test_infinite_temperature_is_the_plain_mean(self):
-        rng = np.random.default_rng(1)
-        voters = most_similar(unit(rng, 5, 6), unit(rng, 20, 6), 4)
-        labels = torch.rand(20, 3)
-        found = vote_labels(voters, labels, float("inf"))
-        torch.testing.assert_close(found, labels[voters.index].mean(1))
-
-    def test_the_memory_twice_with_twice_the_neighbours_changes_nothing(self):
-        rng = np.random.default_rng(3)
-        memory, queries, labels = unit(rng, 50, 6), unit(rng, 9, 6), torch.rand(50, 3)
-        plain = vote_labels(most_similar(queries, memory, 5), labels, 0.02)
-        twice = vote_labels(most_similar(queries, memory.repeat(2, 1), 10), labels.repeat(2, 1), 0.02)
-        torch.testing.assert_close(plain, twice, atol=1e-6, rtol=0)
-
-    def test_where_all_are_alike_the_first_rows_vote_and_one_class_wins(self):
-        cells = np.random.default_rng(0).integers(0, 4, 60)
-        cells[:3] = 2
-        memory, queries = torch.ones(60, 5) / 5**0.5, torch.ones(16, 5) / 5**0.5
-        voters = most_similar(queries, memory, 3)
-        assert (voters.index == torch.arange(3)).all()
-        voted = vote_labels(voters, torch.eye(4)[torch.from_numpy(cells)], 0.02)
-        truth = np.random.default_rng(1).integers(0, 4, (16, 16)).astype(np.uint8)
-        found = Overlaps.of(confusion(truth, label_map(voted.view(4, 4, 4), (16, 16)), 4))
-        share = (truth == 2).mean()
-        assert found.mean_iou() == pytest.approx(share / 4)
-        assert found.accuracy() == pytest.approx(share)
-
 
 class TestMap:
     def test_bands_change_nothing(self):
@@ -178,23 +113,6 @@ class TestMap:
 
 
 class TestOverlaps:
-    def test_a_class_that_is_only_predicted_costs_the_true_one(self):
-        truth = np.zeros((2, 2), np.uint8)
-        predicted = np.array([[0, 0], [0, 1]], np.uint8)
-        found = Overlaps.of(confusion(truth, predicted, 3))
-        assert (found.mean_iou(), found.mean_iou("seen")) == (0.75, 0.375)
-        assert found.mean_iou("all") == pytest.approx(0.25)
-
-    def test_an_image_without_a_class_counts_nowhere(self):
-        nothing = confusion(np.full((2, 2), VOID, np.uint8), np.zeros((2, 2), np.uint8), 2)
-        assert not nothing.any()
-        assert np.isnan(Overlaps.of(nothing).mean_iou())
-
-    def test_renaming_hides_swapped_classes(self):
-        table = np.array([[0, 5, 0], [7, 0, 0], [0, 0, 2]])
-        assert Overlaps.of(table).mean_iou() == pytest.approx(1 / 3)
-        assert Overlaps.of(table[:, names_of_predictions(table)]).mean_iou() == 1
-
     def test_bad_input(self):
         with pytest.raises(ValueError, match="shape"):
             confusion(np.zeros((2, 2), np.uint8), np.zeros((2, 3), np.uint8), 2)
@@ -202,88 +120,7 @@ class TestOverlaps:
             confusion(np.zeros((1, 1), np.uint8), np.full((1, 1), 4, np.uint8), 2)
 
 
-class TestClassRatios:
-    def measured(self, seed=0, images=9, classes=4, scores=3, averaged="shown"):
-        rng = np.random.default_rng(seed)
-        shown = rng.integers(0, 5, (images, classes)) * rng.integers(0, 2, (images, classes))
-        part = rng.integers(0, 5, (scores, images, classes)) * (shown > 0)
-        whole = part + rng.integers(0, 3, part.shape)
-        sums = (one.astype(float) for one in (part, whole, shown))
-        return ClassRatios(*sums, np.zeros(images, np.int64), averaged)
-
-    def test_equal_repeated_images(self):
-        measured = self.measured()
-        weights = np.random.default_rng(1).integers(0, 3, (20, 9))
-        weights[0] = 0
-        found = measured.evaluate(weights.astype(float))
-        assert np.isnan(found[0]).all()
-        for row, values in zip(weights[1:], found[1:], strict=True):
-            images = np.repeat(np.arange(9), row)
-            classes = np.flatnonzero(measured.shown[images].sum(0))
-            for score in range(3):
-                part, whole = (
-                    one[score][images][:, classes].sum(0) for one in (measured.part, measured.whole)
-                )
-                ratio = [p / w if w else 0 for p, w in zip(part, whole, strict=True)]
-                assert values[score] == pytest.approx(np.mean(ratio))
-
-    def test_classes_that_are_not_shown_count_0_where_they_are_averaged(self):
-        shown = np.array([[4.0, 0, 0], [0, 2, 0]])
-        part = np.array([[[2.0, 0, 0], [0, 1, 0]]])
-        whole = np.array([[[4.0, 0, 1], [0, 2, 0]]])
-        weights = np.array([[1.0, 1], [0, 1], [0, 0]])
-        for averaged, expected in (
-            ("shown", [0.5, 0.5, np.nan]),
-            ("seen", [1 / 3, 0.5, np.nan]),
-            ("all", [1 / 3, 0.5 / 3, np.nan]),
-        ):
-            found = ClassRatios(part, whole, shown, np.zeros(2, np.int64), averaged).evaluate(weights)
-            assert found[:, 0] == pytest.approx(expected, nan_ok=True)
-
-    @pytest.mark.parametrize("name", [name for name in agreement.CASES if "capi" not in name])
-    def test_statistic_of_weighted_images(self, name):
-        expected = agreement.CASES[name]["expected"]
-        for own in (one["own_standard"] for one in (expected, *expected.values()) if "own_standard" in one):
-            part, whole, shown = (
-                np.asarray(own[f"image_{key}"], float) for key in ("intersection", "union", "ground_truth")
-            )
-            measured = ClassRatios(part[None], whole[None], shown, np.zeros(len(shown), np.int64), "shown")
-            assert 100 * measured.evaluate()[0, 0] == pytest.approx(own["mIoU"], abs=1e-9)
-            weights = (np.arange(len(shown)) % 3).astype(float)[None]
-            found = 100 * measured.evaluate(weights)[0, 0]
-            assert found == pytest.approx(own["mIoU_of_image_weights_0_1_2_repeated"], abs=1e-9)
-
-    def test_interval_holds_the_score_and_a_better_layer_wins(self):
-        measured = self.measured(images=40)
-        better = np.minimum(measured.part + 1, measured.whole) * (measured.shown > 0)
-        both = ClassRatios(
-            np.stack([measured.part[0], better[0]]),
-            np.stack([measured.whole[0]] * 2),
-            measured.shown,
-            measured.stratum,
-            "shown",
-        )
-        score, (low, high) = both.evaluate()[0], intervals(both)
-        assert (low < score).all()
-        assert (score < high).all()
-        found = compare_with_best(both)
-        assert found is not None
-        assert found.maybe.tolist() == [False, True]
-        assert found.loss[0] > score[1] - score[0]
-        assert found.loss[1] == 0
-        assert differences(both, 0).low[1] > 0
-
-    def test_bad_input(self):
-        one = np.ones((1, 2, 3))
-        with pytest.raises(ValueError, match="finite"):
-            ClassRatios(one, -one, one[0], np.zeros(2, np.int64), "shown")
-
-
 class TestPixels:
-    def test_most_frequent_is_the_smallest_of_equals(self):
-        labels = torch.tensor([[3, 1, 3, 1, 2], [9, 9, 0, 0, 0], [5, 4, 3, 2, 1]])
-        assert most_frequent(labels).tolist() == [1, 0, 1]
-
     @settings(max_examples=30, deadline=None)
     @given(st.integers(1, 12), st.integers(0, 999))
     def test_most_frequent_equals_counting(self, count, seed):
@@ -301,19 +138,3 @@ class TestPixels:
         values = np.tile([0.1, 1.0], (7, 1)) + np.arange(7)[:, None] * [0, 1]
         scale = Scale.of(7, values.sum(0), (values * values).sum(0))
         assert scale.deviation.tolist() == [1.0, 2.0]
-
-    def test_nearest_by_the_straight_line(self):
-        memory = torch.tensor([[0.0, 9.0], [1.0, 1.0], [3.0, 2.0]])
-        queries = torch.tensor([[0.0, 1.0]])
-        for distance, expected in (("L2", [1, 2]), ("cosine", [0, 1])):
-            voters = most_similar(comparable_queries(queries, distance), remembered(memory, distance), 2)
-            assert voters.index.tolist() == [expected]
-
-    def test_every_pixel_is_voted_on_by_itself(self):
-        voters = most_similar(torch.ones(1, 1), torch.ones(3, 1), 3)
-        labels = torch.tensor([[1, 5], [1, 6], [0, 6]], dtype=torch.uint8)
-        assert pixel_vote(voters, labels).tolist() == [[1, 6]]
-
-    def test_an_ignored_label_that_is_predicted_is_a_class(self):
-        truth, predicted = np.array([1, 1, 0], np.uint8), np.array([1, 0, 5], np.uint8)
-        assert mean_iou_of_labels(truth, predicted, frozenset({0})) == 0.25

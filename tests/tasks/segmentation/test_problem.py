@@ -11,16 +11,14 @@ from torch import Tensor
 
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.scenes import Scene, Scenes
-from layerboard.tasks.framework.assess import below_best, intervals_of, measure
 from layerboard.tasks.framework.base import Measurements, Outcome
 from layerboard.tasks.framework.task import Measurable
-from layerboard.tasks.segmentation.in_context import NO_MEMORY, Vote
+from layerboard.tasks.segmentation.in_context import Vote
 from layerboard.tasks.segmentation.shown import LabelledImages
 from layerboard.tasks.segmentation.task import SegmentationConfig, SegmentationTask
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch
 from tests.tasks import passes
-from tests.tasks.agreement import in_context as agreement
 from tests.tasks.passes import LAYER, by_key, by_metric
 from workshop.render.masks import write_mask
 
@@ -88,15 +86,6 @@ def one_hot(cells: Masks) -> list[Tensor]:
     return [torch.from_numpy(np.eye(CLASSES, dtype=np.float32)[image]) for image in cells]
 
 
-def test_features_that_are_the_class_give_the_ceiling(tmp_path: Path) -> None:
-    train, val = drawn(9, 0), drawn(10, 1)
-    problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
-    scores = by_metric(outcome(problem, one_hot(train), one_hot(val)))
-    # bilinear maps round the corners of random cells
-    assert scores["mIoU"] == scores["mIoU ceiling"] == scores["mIoU k=1"]
-    assert 50 < scores["mIoU"] < 100
-
-
 def test_the_labels_of_a_few_images_are_kept_as_they_were_scored(tmp_path: Path) -> None:
     train, val = drawn(9, 0), drawn(10, 1)
     val[2, 0] = 255
@@ -113,41 +102,6 @@ def test_the_labels_of_a_few_images_are_kept_as_they_were_scored(tmp_path: Path)
         assert (mask[:24, :24] != 255).all()
         assert score == pytest.approx(100 * (mask == truth)[:24, :24][true != 255].mean())
     assert {*problem.pictures([exact])} == {*facts["image"].tolist()}
-
-
-def test_swapped_classes_of_the_memory_cost_all(tmp_path: Path) -> None:
-    train, val = drawn(9, 0), drawn(10, 1)
-    swapped = np.array([1, 2, 0, 4, 3], np.uint8)[train]
-    problem = SegmentationTask(scenes(tmp_path, enlarged(swapped), enlarged(val)), rule())
-    scores = by_metric(outcome(problem, one_hot(train), one_hot(val)))
-    assert scores["mIoU"] < 5
-    assert scores["mIoU ceiling"] > 50
-
-
-@pytest.mark.parametrize("name", ["voc_like_whole_memory", "ade_like_zero_ignored", "planted_one-hot"])
-def test_golden_cases(tmp_path: Path, name: str) -> None:
-    case, data = agreement.CASES[name], agreement.build(name)
-    params = case["params"]
-    masks = [
-        np.where(np.isin(data[f"{part}_masks"], params["ignore"]), np.uint8(255), data[f"{part}_masks"])
-        for part in ("train", "val")
-    ]
-    folder = scenes(tmp_path, masks[0], masks[1], classes=params["classes"])
-    grids = [[torch.from_numpy(one) for one in data[f"{part}_features"]] for part in ("train", "val")]
-    for k in params["k"]:
-        own = case["expected"][str(k)]["own_standard"]
-        problem = SegmentationTask(folder, rule(k, temperature=params["temperature"]))
-        found = outcome(problem, grids[0], grids[1])
-        scores = by_metric(found)
-        # rows are kept as float16
-        assert scores["mIoU"] == pytest.approx(own["mIoU"], abs=0.05)
-        assert scores["pixel accuracy"] == pytest.approx(own["pixel_accuracy"], abs=0.05)
-        assert scores["class accuracy"] == pytest.approx(own["mean_accuracy"], abs=0.05)
-        assert scores["mIoU ceiling"] == pytest.approx(own["ceiling_mIoU"], abs=1e-4)
-        assert found.items is not None
-        weights = (np.arange(len(found.items.keys)) % 3).astype(float)[None]
-        weighted = measure([found.items], "mIoU").evaluate(weights)[0, 0]
-        assert 100 * weighted == pytest.approx(own["mIoU_of_image_weights_0_1_2_repeated"], abs=0.05)
 
 
 def test_the_memory_holds_a_share_of_every_image(tmp_path: Path) -> None:
@@ -175,31 +129,3 @@ def test_a_class_that_no_image_shows_is_not_averaged(tmp_path: Path) -> None:
     scores = by_metric(outcome(problem, one_hot(train), one_hot(wrong)))
     assert 50 < scores["mIoU"] < 100
     assert scores["class accuracy"] == pytest.approx((100 + 50) / 2, abs=9)
-
-
-def test_a_memory_without_a_class_is_none(tmp_path: Path) -> None:
-    void, val = np.full((9, 24, 24), 255, np.uint8), drawn(10, 1)
-    forgotten = SegmentationTask(scenes(tmp_path, void, enlarged(val)), rule())
-    assert outcome(forgotten, one_hot(drawn(9, 0)), one_hot(val)).empty == NO_MEMORY
-
-
-def test_layers_are_told_apart_by_paired_images(tmp_path: Path) -> None:
-    train, val = drawn(9, 0), drawn(40, 1)
-    problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
-    generator = torch.Generator().manual_seed(0)
-    good, bad = Layer(1), Layer(2)
-    found = outcomes(
-        problem,
-        {good: one_hot(train), bad: [torch.randn(4, 4, 5, generator=generator) for _ in train]},
-        {good: one_hot(val), bad: [torch.randn(4, 4, 5, generator=generator) for _ in val]},
-    )
-    items = [found[layer].items for layer in (good, bad)]
-    assert all(one is not None for one in items)
-    known = [one for one in items if one is not None]
-    below = [one for one in below_best(known, "mIoU") if one is not None]
-    assert [one.maybe for one in below] == [True, False]
-    scores = [by_metric(found[layer])["mIoU"] for layer in (good, bad)]
-    assert below[0].loss == 0
-    assert scores[0] - scores[1] < below[1].loss < 100
-    for (low, high), layer in zip(intervals_of(known)["mIoU"], (good, bad), strict=True):
-        assert low < by_metric(found[layer])["mIoU"] < high

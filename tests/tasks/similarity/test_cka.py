@@ -1,4 +1,4 @@
-"""CKA of stored Gram matrices and vectors against HSIC written out in float64."""
+"""CKA of stored Gram matrices and vectors against the metric on features in float64."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sources import IMAGES, probed_classes
 from layerboard.tasks.framework.stored import StoredBackbone, StoredVectors
 from layerboard.tasks.similarity.cka import CkaTask, cka_matrix
+from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import SPEC
 from tests.tasks.framework.test_sources import classification, labels
@@ -82,33 +83,18 @@ def store(task: CkaTask, one: Stored, folder: Path, read: NDArray[np.bool_]) -> 
     return StoredBackbone(spec, layers, None, stored, MeasuredLayers(task.source, grams, layers))
 
 
-def hsic(x: NDArray[np.float64], y: NDArray[np.float64], min_max: bool = False) -> float:
-    """The unbiased estimator of Song et al., written out."""
-    n = len(x)
-    k, m = x @ x.T, y @ y.T
-    if min_max:
-        k, m = ((gram - gram.min()) / (gram.max() - gram.min()) for gram in (k, m))
-    np.fill_diagonal(k, 0)
-    np.fill_diagonal(m, 0)
-    one = np.ones(n)
-    total = np.trace(k @ m) + (one @ k @ one) * (one @ m @ one) / ((n - 1) * (n - 2))
-    return float((total - 2 / (n - 2) * (one @ k @ m @ one)) / (n * (n - 3)))
-
-
 def expected(
     task: CkaTask, backbones: list[Stored], pooling: str, read: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """CKA of every layer with every other one: sums over batches of at least four images."""
-    everything = [one.features(layer, pooling) for one in backbones for layer in one.grid]
-    sums = np.zeros((len(everything), len(everything)))
-    for start in range(0, len(read), task.data.batches.size):
-        rows = np.arange(start, min(start + task.data.batches.size, len(read)))
-        rows = rows[read[rows]]
+    """CKA of every layer with every other one by the metric: sums over batches of at least four images."""
+    everything = [torch.from_numpy(one.features(layer, pooling)) for one in backbones for layer in one.grid]
+    sums, size = CkaAccumulator(), task.data.batches.size
+    for start in range(0, len(read), size):
+        rows = start + np.flatnonzero(read[start : start + size])
         if len(rows) >= 4:
-            for a, x in enumerate(everything):
-                for b, y in enumerate(everything):
-                    sums[a, b] += hsic(x[rows], y[rows], task.config.min_max)
-    return np.asarray(sums / np.sqrt(np.outer(sums.diagonal(), sums.diagonal())))
+            grams = [centred_gram(values[rows], min_max=task.config.min_max) for values in everything]
+            sums.add(torch.stack(grams))
+    return np.asarray(sums.matrix().numpy())
 
 
 def problem(images: int, batch: int, protocol: EvaluationProtocol = STANDARD) -> CkaTask:
@@ -123,30 +109,30 @@ def two_backbones(images: int) -> list[Stored]:
     return [backbone("one", images, 3, 5, 0, shared), backbone("two", images, 2, 8, 1, shared)]
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
-    task, backbones, read = problem(50, 16), two_backbones(50), np.ones(50, bool)
-    assert [len(group.samples) for group in task.source.groups] == [50]
-    assert task.grams.batches(range(50)) == [slice(0, 16), slice(16, 32), slice(32, 48)]
-    stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task.grams, stored, pooling)
-    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
-    np.testing.assert_allclose(found.diagonal(), 1, atol=1e-6)
-    assert (abs(found - found.T) < 1e-6).all()
-    assert 0.05 < found[0, 3] < 0.99
+UNREAD: dict[str, tuple[int, int, EvaluationProtocol, list[int]]] = {
+    "all are read": (50, 16, STANDARD, []),
+    # some of the first batches, all but three of the third, all of the fourth
+    "batches": (52, 12, STANDARD, [0, 5, 13, *range(24, 33), *range(36, 48)]),
+    "a group of two": (300, 256, STANDARD, [*range(258, 300)]),
+    # the second batch keeps three images, the last one four
+    "by the paper": (301, 8, PAPER, [0, 9, 10, 11, 12, 13, 300]),
+}
 
 
-@pytest.mark.parametrize("pooling", config_of(PAPER, "cka").poolings)
-def test_the_paper_scales_gram_matrices_of_batches_in_the_order_of_the_dataset(
-    tmp_path: Path, pooling: str
+@pytest.mark.parametrize(("images", "batch", "protocol", "unread"), UNREAD.values(), ids=UNREAD)
+def test_cka_is_that_of_the_metric_over_batches_of_what_could_be_read(
+    tmp_path: Path, images: int, batch: int, protocol: EvaluationProtocol, unread: list[int]
 ) -> None:
-    task, backbones, read = problem(301, 8, PAPER), two_backbones(301), np.ones(301, bool)
-    assert task.data.probe_order.tolist() == list(range(301))
-    assert [len(group.samples) for group in task.source.groups] == [256, 45]
-    read[[0, 9, 10, 11, 12, 13, 300]] = False  # the second batch keeps three images, the last one four
+    task, backbones, read = problem(images, batch, protocol), two_backbones(images), np.ones(images, bool)
+    read[unread] = False
+    if protocol is PAPER:
+        assert task.data.probe_order.tolist() == list(range(images))
+        assert [len(group.samples) for group in task.source.groups] == [256, 45]
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task.grams, stored, pooling)
-    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
+    for pooling in config_of(protocol, "cka").poolings:
+        found, _ = cka_matrix(task.grams, stored, pooling)
+        np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
+        assert 0.05 < found[0, 3] < 0.99
 
 
 def test_without_class_tokens_there_is_no_cka_of_them(tmp_path: Path) -> None:
@@ -186,28 +172,6 @@ class NoClassToken(VectorReader):
         return ("mean",)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_images_that_could_not_be_read_leave_their_batch(tmp_path: Path, pooling: str) -> None:
-    task, backbones = problem(52, 12), two_backbones(52)
-    read = np.ones(52, bool)
-    read[[0, 5, 13]] = False  # some of the first batches
-    read[24:33] = False  # all but three of the third
-    read[36:48] = False  # all of the fourth
-    stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task.grams, stored, pooling)
-    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_a_group_of_too_few_images_is_left_out(tmp_path: Path, pooling: str) -> None:
-    task, backbones = problem(300, 256), two_backbones(300)
-    assert len(task.source.groups) == 2
-    read = np.arange(300) < 258  # two images of the second group
-    stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task.grams, stored, pooling)
-    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
-
-
 @pytest.mark.parametrize("value", [0.0, -3.7, np.inf, np.nan])
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
@@ -238,9 +202,7 @@ def test_the_measurer_says_which_layer_was_not_finite_and_copies_the_others(
     kept = measurer.finish(Layer(0))
     assert kept[FINITE].all()
     gram = task.grams.centred(kept["gram"].reshape(8, 8)).double()
-    assert float((gram * gram).sum() / (8 * 5)) == pytest.approx(
-        hsic(before.numpy(), before.numpy(), task.config.min_max), rel=1e-5
-    )
+    torch.testing.assert_close(gram, centred_gram(before, min_max=task.config.min_max), rtol=1e-5, atol=1e-5)
     damaged = before.float().view(8, 2, 2, 3)
     damaged[5, 1, 0, 2] = value
     measurer.update(Layer(1), range(8), damaged)

@@ -13,12 +13,6 @@ def test_unrelated_wide_features_are_near_zero_unbiased_and_near_one_biased():
     assert cka(x, y, "biased") > 0.8
 
 
-def test_a_large_common_offset_does_not_matter():
-    x = torch.randn(32, 20, generator=torch.Generator().manual_seed(1))
-    y = x @ torch.randn(20, 9, generator=torch.Generator().manual_seed(2))
-    assert cka(x + 100, y) == pytest.approx(cka(x, y), abs=1e-4)
-
-
 def test_layers_are_centred_at_once():
     layers = torch.randn(3, 8, 5, generator=torch.Generator().manual_seed(3))
     together = centred_gram(layers)
@@ -47,7 +41,9 @@ def test_refuses_wrong_input():
     for call, word in [
         (lambda: centred_gram(x[:3]), "at least 4 samples"),
         (lambda: centred_gram(x[0]), "expected features"),
+        (lambda: centred_gram(x[:, :0]), "expected features"),
         (lambda: centred_gram(x * torch.nan), "NaN"),
+        (lambda: centred_gram(x * torch.inf, min_max=True), "NaN"),
         (lambda: gather(gram, gram[0]), "expected Gram matrices"),
         (lambda: accumulator.add(gram[:1]), "2 layers as before"),
         (lambda: normalise(gram), "layers layers"),
