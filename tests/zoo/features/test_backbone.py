@@ -1,6 +1,5 @@
 """What every backbone promises, whatever its architecture."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,8 +15,8 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import identify, load_backbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Dtype, Layer
-from tests.zoo.conftest import CPU, Loader
-from tests.zoo.reduced import Reduced, pixels
+from tests.zoo.conftest import CPU, Loader, Small
+from tests.zoo.reduced import grids_of, pixels
 
 MINI = (
     *("mini-fs", "mini-clip", "mini-mae", "mini-beit", "mini-resnet"),
@@ -27,9 +26,7 @@ MINI = (
 
 
 def grids(backbone: Backbone, images: Tensor) -> list[Tensor]:
-    seen: list[Tensor] = []
-    backbone.visit(images, lambda features: seen.append(features.grid.float().clone()))
-    return seen
+    return [grid.float() for grid in grids_of(backbone, images).values()]
 
 
 @pytest.mark.parametrize("name", MINI)
@@ -55,7 +52,7 @@ def test_shapes_of_every_layer_at_an_odd_size(name: str, kept: Loader) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["beit-b16", "resnet50"])
 def test_compiled_blocks_give_the_same_features(
-    name: str, small: Callable[[str], Reduced], loader: Loader, monkeypatch: pytest.MonkeyPatch
+    name: str, small: Small, loader: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = small(name).spec
     backbone, images = loader(spec), pixels(2, 64, 64)
@@ -67,9 +64,7 @@ def test_compiled_blocks_give_the_same_features(
         for plain, layer in zip(expected, grids(backbone, images[:count]), strict=True):
             torch.testing.assert_close(layer, plain[:count], rtol=1e-5, atol=1e-5)
     if spec.heads:
-        seen: list[Layer] = []
-        backbone.visit(images, lambda features: seen.append(features.layer), [Layer(3, "attention")])
-        assert seen == [Layer(3, "attention")]
+        assert [*grids_of(backbone, images, [Layer(3, "attention")])] == ["3.attention"]
 
 
 def test_what_cannot_be_compiled_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,12 +93,10 @@ def test_the_batch_does_not_matter(name: str, kept: Loader) -> None:
 def test_only_the_layers_asked_for_in_order(name: str, kept: Loader) -> None:
     backbone = kept(find([name])[0])
     images = pixels(1, 64, 64)
-    everything = dict(zip(backbone.spec.layers, grids(backbone, images), strict=True))
-    seen: list[tuple[Layer, Tensor]] = []
-    asked = {backbone.spec.layers[-1], Layer(7), Layer(0)}
-    backbone.visit(images, lambda f: seen.append((f.layer, f.grid.clone())), asked)
-    assert [layer for layer, _ in seen] == [Layer(0), Layer(7), backbone.spec.layers[-1]]
-    assert all(torch.equal(grid, everything[layer]) for layer, grid in seen)
+    everything = grids_of(backbone, images)
+    seen = grids_of(backbone, images, {backbone.spec.layers[-1], Layer(7), Layer(0)})
+    assert [*seen] == ["0", "7", str(backbone.spec.layers[-1])]
+    assert all(torch.equal(grid, everything[layer]) for layer, grid in seen.items())
 
 
 def test_a_view_of_the_live_activation_not_a_copy(loader: Loader) -> None:
@@ -170,7 +163,7 @@ def test_missing_device(cache: Path) -> None:
         load_backbone(find(["mini-dino"])[0], device=torch.device("cuda"), cache_dir=cache)
 
 
-def test_fingerprints_tell_backbones_and_dtypes_apart(cache: Path, small: Callable[[str], Reduced]) -> None:
+def test_fingerprints_tell_backbones_and_dtypes_apart(cache: Path, small: Small) -> None:
     specs = (*find(["mini-?e*", "random"]), small("dino-s16").spec, small("resnet50").spec)
     prints = [
         identify(replace(spec, dtype=dtype), cache_dir=cache).fingerprint
@@ -181,7 +174,7 @@ def test_fingerprints_tell_backbones_and_dtypes_apart(cache: Path, small: Callab
 
 
 def test_fingerprint_of_local_weights_follows_their_content(
-    cache: Path, small: Callable[[str], Reduced], loader: Loader
+    cache: Path, small: Small, loader: Loader
 ) -> None:
     reduced = small("dino-s16")
     first = identify(reduced.spec, cache_dir=cache)

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from torch import Tensor, nn
+from torch import nn
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import in_rows
 from layerboard.zoo.load.adapters import fitted_positions
@@ -21,7 +20,7 @@ from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors
 from tests.zoo.load.test_convert import agree, layers
 from tests.zoo.load.test_today_hub import stored
-from tests.zoo.reduced import normalised, pixels
+from tests.zoo.reduced import grids_of, normalised, pixels
 
 HEADS = [1, 2, 2, 4]
 SHAPE: dict[str, Any] = {"embed_dim": 8, "depths": [2, 2, 2, 1], "num_heads": HEADS, "image_size": [64, 64]}
@@ -68,12 +67,8 @@ def test_a_cell_sees_the_pixels_at_its_place(pixel: tuple[int, int], tmp_path: P
     images = pixels(2, 64, 96)
     images[1] = images[0]
     images[1, :, pixel[0], pixel[1]] = 255 - images[0, :, pixel[0], pixel[1]]
-    changed: dict[int, Tensor] = {}
-
-    def see(shown: LayerFeatures) -> None:
-        changed[shown.layer.index] = (shown.grid[0] != shown.grid[1]).any(-1)
-
-    loader(spec).visit(images, see)
+    grids = grids_of(loader(spec), images).values()
+    changed = [(one != other).any(-1) for one, other in grids]
     reached = torch.zeros(16, 24, dtype=torch.bool)
     for row in range(16):
         for column in range(24):  # filters of 7 pixels, 4 apart, 3 beyond the edge
@@ -84,7 +79,7 @@ def test_a_cell_sees_the_pixels_at_its_place(pixel: tuple[int, int], tmp_path: P
     for index in range(1, LOCAL + 1):
         side = 32 // spec.stage_of(Layer(index)).stride
         assert torch.equal(changed[index], units.repeat_interleave(side, 0).repeat_interleave(side, 1))
-    assert all(changed[index].all() for index in range(LOCAL + 1, 8))
+    assert all(each.all() for each in changed[LOCAL + 1 :])
 
 
 def test_tokens_in_rows() -> None:
@@ -162,9 +157,8 @@ def test_what_is_refused(tmp_path: Path, loader: Loader) -> None:
 def test_what_enters_a_block_that_pools(tmp_path: Path, loader: Loader) -> None:
     """It is what the stage before gave, in the places of that stage."""
     spec, _ = written(tmp_path)
-    grids: dict[str, Tensor] = {}
     asked = (Layer(2), Layer(3, "input"), Layer(7, "input"), Layer(6))
-    loader(spec).visit(pixels(1, 64, 96), lambda f: grids.update({str(f.layer): f.grid}), asked)
+    grids = grids_of(loader(spec), pixels(1, 64, 96), asked)
     assert torch.equal(grids["2"], grids["3.input"])
     assert torch.equal(grids["6"], grids["7.input"])
 

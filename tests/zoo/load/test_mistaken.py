@@ -17,8 +17,8 @@ from safetensors.torch import save_file
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
 from layerboard.zoo.registry.find import find
-from tests.zoo.published import publish
-from tests.zoo.reduced import Published, reduce
+from tests.zoo.published import Published, publish
+from tests.zoo.reduced import reduce
 
 ONES = torch.ones(2)
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"

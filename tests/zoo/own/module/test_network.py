@@ -39,6 +39,7 @@ from tests.zoo.own.module.networks import (
     Twice,
     Vit,
 )
+from tests.zoo.reduced import layers_of
 
 GRID = SIZE // PATCH
 CPU = torch.device("cpu")
@@ -55,10 +56,7 @@ def noise(side: int = SIZE) -> Tensor:
 
 def shown(network: NetworkCopy, side: int = SIZE) -> dict[str, LayerFeatures]:
     """Features of every layer of a batch of two, by layer."""
-    backbone = load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
-    seen: list[Shown] = []
-    backbone.visit(noise(side), seen.append)
-    return {str(one.layer): one for one in seen if isinstance(one, LayerFeatures)}
+    return layers_of(load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere")), noise(side))
 
 
 def normalised(side: int = SIZE) -> Tensor:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.spec import Layer, Tap
 from tests.zoo.own.module.networks import (
@@ -22,6 +21,7 @@ from tests.zoo.own.module.networks import (
     Vit,
 )
 from tests.zoo.own.module.test_network import given
+from tests.zoo.reduced import grids_of
 
 EVERY: tuple[Tap, ...] = ("input", "norm1", "heads", "attention", "mid", "norm2", "mlp_hidden", "mlp")
 WITHOUT_HEADS: tuple[Tap, ...] = tuple(tap for tap in EVERY if tap != "heads")
@@ -53,11 +53,10 @@ def test_what_attention_and_mlp_add_is_what_the_stream_gains(
     assert (network.spec.inside, network.spec.heads) == (taps, heads)
     assert f"  taps inside each block: {', '.join(taps[:-1])} and mlp" in network.lines
     backbone = load_backbone(network.spec, device=torch.device("cpu"), cache_dir=Path("nowhere"))
-    shown: dict[Layer, LayerFeatures] = {}
     asked = [Layer(index, tap) for index in (1, 2, 3) for tap in (*taps, "block")]
-    backbone.visit(PIXELS, lambda one: shown.setdefault(one.layer, _copy(one)), asked)
+    shown = grids_of(backbone, PIXELS, asked)
     for index, block in enumerate(net.blocks, start=1):
-        of = {tap: shown[Layer(index, tap)].grid for tap in (*taps, "block")}
+        of = {tap: shown[str(Layer(index, tap))] for tap in (*taps, "block")}
         torch.testing.assert_close(of["input"] + of["attention"], of["mid"])
         torch.testing.assert_close(of["mid"] + of["mlp"], of["block"])
         assert float(of["attention"].abs().max()) > 0
@@ -68,11 +67,6 @@ def test_what_attention_and_mlp_add_is_what_the_stream_gains(
         if "heads" in of:
             projected = block.attn.proj(of["heads"]) * block.gamma
             torch.testing.assert_close(projected, of["attention"])
-
-
-def _copy(shown: object) -> LayerFeatures:
-    assert isinstance(shown, LayerFeatures)
-    return LayerFeatures(shown.layer, None, shown.grid.clone())
 
 
 @pytest.mark.parametrize("kind", [Block, Beside, Calling, InWindows])
