@@ -1,6 +1,5 @@
 """Networks whose grid gets coarser from stage to stage, against the hidden states of transformers."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,10 +7,9 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.spec import Stage
-from tests.zoo.conftest import CPU, Loader, Small
+from tests.zoo.conftest import Loader, Small
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import grids_of, normalised, pixels
 
@@ -123,24 +121,6 @@ def test_maps_of_every_stage(
 def test_bit_without_preactivation_has_no_final_norm(tmp_path: Path) -> None:
     save(tmp_path, "BitModel", hidden_sizes=[32, 64], depths=[1, 1], num_groups=4, layer_type="bottleneck")
     assert not infer(str(tmp_path), None, None).has_final
-
-
-ALONE = (*("swin-t", "swinv2-t", "hiera-t", "bit-50", "dinov3-convnext-t", "aimv2-l14", "capi-l14-in1k"),)
-
-
-@pytest.mark.parametrize("name", ALONE)
-def test_features_do_not_depend_on_the_batch(name: str, small: Small, tmp_path: Path) -> None:
-    reduced = small(name)
-    side = reduced.spec.input_size
-    images = pixels(4, side, side + reduced.spec.patch_size)
-    # In float64, since what is asked is whether images touch each other, not how a processor rounds.
-    backbone = load_backbone(replace(reduced.spec, dtype="float64"), device=CPU, cache_dir=tmp_path)
-    together = grids_of(backbone, images)
-    assert all(grid.dtype == torch.float64 for grid in together.values())
-    for index in (0, 3):
-        alone = grids_of(backbone, images[index : index + 1])
-        for layer, grid in alone.items():
-            torch.testing.assert_close(grid[0], together[layer][index], rtol=1e-5, atol=1e-5)
 
 
 def test_aimv2_fits_its_positions_to_the_image(small: Small, loader: Loader) -> None:

@@ -133,25 +133,6 @@ def test_the_identities_of_a_block(family: str, tmp_path: Path, loader: Loader) 
     assert deviation((maps @ value).transpose(1, 2).flatten(2), seen["heads"]) < 1e-5
 
 
-def test_taps_do_not_change_the_blocks(loader: Loader) -> None:
-    backbone = loader(find(["mini-beit"])[0])
-    alone: list[Tensor] = []
-    beside: list[Tensor] = []
-    inside = [Layer(index, tap) for tap in sorted(taps_of(backbone.spec)) for index in range(12, 0, -1)]
-    order: list[Layer] = []
-
-    def visitor(shown: Shown) -> None:
-        order.append(shown.layer)
-        if shown.layer.tap in ("block", "final"):
-            beside.append(grid_of(shown).clone())
-
-    backbone.visit(pixels(2, 64, 64), lambda shown: alone.append(grid_of(shown).clone()))
-    backbone.visit(pixels(2, 64, 64), visitor, [*backbone.spec.layers, *inside])
-    assert all(torch.equal(a, b) for a, b in zip(alone, beside, strict=True))
-    taps = taps_of(backbone.spec)
-    assert order == [Layer(0), *(Layer(n, tap) for n in range(1, 13) for tap in taps), Layer(12, "final")]
-
-
 def test_layers_that_are_not_there(loader: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
     backbone = loader(find(["mini-dino"])[0])
     assert isinstance(backbone, HookedBackbone)

@@ -1,7 +1,6 @@
 """Everything that decides features is in the revision and the fingerprint of a backbone."""
 
 import json
-import logging
 import os
 import sys
 from pathlib import Path
@@ -67,24 +66,6 @@ def test_files_of_a_directory(file: str, key: str, value: object, tmp_path: Path
     second = identity(str(tmp_path))
     assert second.revision != first.revision
     assert second.fingerprint != first.fingerprint
-
-
-def test_keys_that_are_not_read_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    save(tmp_path, "ViTModel")
-    path = tmp_path / "preprocessor_config.json"
-    path.write_text('{"image_maen": [0.4, 0.4, 0.4], "image_std": [1, 1, 1], "do_rescal": false, "std": 3}')
-    caplog.set_level(logging.WARNING)
-    find([str(tmp_path)])
-    for words in (
-        "has 'image_maen', which is not read; did you mean 'image_mean'?",
-        "has 'do_rescal', which is not read; did you mean 'do_rescale'?",
-        "has no 'image_mean': what is usual for its model type is assumed; its 'do_rescal', 'image_maen'",
-    ):
-        assert words in caplog.text
-    caplog.clear()
-    path.write_text('{"image_mean": [0.4, 0.4, 0.4], "image_std": [1, 1, 1], "do_resize": true, "more": 3}')
-    find([str(tmp_path)])
-    assert caplog.text == ""
 
 
 def test_a_file_of_the_same_size_and_time(tmp_path: Path) -> None:

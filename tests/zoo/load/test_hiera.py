@@ -11,7 +11,6 @@ from torch import nn
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.features.layers import in_rows
 from layerboard.zoo.load.adapters import fitted_positions
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.spec import BackboneSpec, Layer, Stage
@@ -48,18 +47,6 @@ def test_every_layer(name: str, size: tuple[int, int], tmp_path: Path, loader: L
     agree(loader(spec), today_hub.hiera(tensors, normalised(spec, images), HEADS), images)
 
 
-def test_stages_end_as_transformers_puts_them_back(tmp_path: Path, loader: Loader) -> None:
-    """At the size of the training, the only one whose grids its class gives."""
-    spec, _ = written(tmp_path)
-    model = transformers.HieraModel.from_pretrained(tmp_path).eval()
-    images = pixels(2, 64, 64)
-    with torch.no_grad():
-        expected = model(normalised(spec, images), output_hidden_states=True).reshaped_hidden_states
-    found = layers(loader(spec), images)
-    for index, grid in zip((0, 2, 4, 6, 7), expected, strict=True):
-        torch.testing.assert_close(found[index], grid.flatten(1, 2), rtol=1e-4, atol=1e-4)
-
-
 @pytest.mark.parametrize("pixel", [(0, 0), (31, 32), (37, 70), (63, 95)])
 def test_a_cell_sees_the_pixels_at_its_place(pixel: tuple[int, int], tmp_path: Path, loader: Loader) -> None:
     """One pixel changes the cells whose filters reach it, then all cells of their units, and no others."""
@@ -80,24 +67,6 @@ def test_a_cell_sees_the_pixels_at_its_place(pixel: tuple[int, int], tmp_path: P
         side = 32 // spec.stage_of(Layer(index)).stride
         assert torch.equal(changed[index], units.repeat_interleave(side, 0).repeat_interleave(side, 1))
     assert all(each.all() for each in changed[LOCAL + 1 :])
-
-
-def test_tokens_in_rows() -> None:
-    """Cells numbered row by row, put into the order of units bit by bit, come back."""
-    rows, columns = 2, 3
-    order = sorted(
-        range(8 * rows * 8 * columns),
-        key=lambda cell: [
-            *(((cell // (8 * columns)) >> bit & 1, (cell % (8 * columns)) >> bit & 1) for bit in range(3)),
-            (cell // (8 * columns) // 8, cell % (8 * columns) // 8),
-        ],
-    )
-    tokens = torch.tensor(order)[None, :, None]
-    assert in_rows(tokens, (rows, columns)).flatten().tolist() == list(range(64 * rows * columns))
-    one_each = torch.arange(6)[None, :, None]
-    assert in_rows(one_each, (rows, columns)) is one_each
-    odd = torch.zeros(1, 9 * 6, 1)
-    assert in_rows(odd, (rows, columns)) is odd
 
 
 def test_a_field_lies_in_the_unit_of_the_centre(tmp_path: Path, loader: Loader) -> None:

@@ -1,7 +1,6 @@
 """Backbones that are not in the registry: any Hub id or directory in Hugging Face format."""
 
 import json
-import logging
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -19,7 +18,7 @@ from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
-from layerboard.zoo.spec import CLIP, HALF, IMAGENET, Stage
+from layerboard.zoo.spec import Stage
 from tests.zoo.conftest import CPU, Loader, Small
 from tests.zoo.reduced import grids_of, normalised, pixels
 
@@ -150,82 +149,11 @@ def test_known_families_give_the_entry_and_the_layers_of_transformers(
         torch.testing.assert_close(found[str(index)].flatten(1, 2), grid, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("preprocessor", "mean", "side"),
-    [
-        ({"image_mean": [0.1, 0.2, 0.3], "image_std": [1, 1, 1], "size": 32}, (0.1, 0.2, 0.3), 32),
-        ({"do_normalize": False, "size": {"shortest_edge": 96}}, (0.0, 0.0, 0.0), 96),
-        ({"crop_size": {"height": 448, "width": 448}}, IMAGENET.mean, 224),
-    ],
-)
-def test_preprocessor(
-    preprocessor: dict[str, object], mean: tuple[float, float, float], side: int, small: Small
-) -> None:
-    folder = small("resnet50").folder
-    (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor))
-    spec = infer(str(folder), None, None)
-    assert (spec.mean, spec.input_size) == (mean, side)
-
-
-@pytest.mark.parametrize(
-    ("name", "normalisation"), [("clip-b16", CLIP), ("beit-b16", HALF), ("mae-b16", IMAGENET)]
-)
-def test_assumed_normalisation_is_told(
-    name: str, normalisation: object, small: Small, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING, logger="layerboard.zoo.load.processor"):
-        spec = infer(str(small(name).folder), None, None)
-    assert (spec.mean, spec.std) == (normalisation.mean, normalisation.std)  # type: ignore[attr-defined]
-    assert "has no preprocessor_config.json: mean" in caplog.text
-
-
 def test_large_native_sizes_are_evaluated_at_224(tmp_path: Path) -> None:
     save(tmp_path, "Dinov2Model")
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"image_size": 518}))
     assert infer(str(tmp_path), None, None).input_size == 224
-
-
-OWN = {"image_mean": [0.1, 0.2, 0.3], "image_std": [0.5, 0.6, 0.7]}
-OF_TIMM = {"mean": [0.1, 0.2, 0.3], "std": [0.5, 0.6, 0.7]}
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"processor_config.json": {"image_processor": OWN}},
-        {"processor_config.json": {"processor_class": "A", "video_processor": OWN}},
-        {"processor_config.json": {"processor_class": "A"}, "preprocessor_config.json": OWN},
-        {"preprocessor_config.json": {"image_processor": OWN, "tokenizer": {}}},
-        {"preprocessor_config.json": {"size": 56}, "open_clip_config.json": {"preprocess_cfg": OF_TIMM}},
-        {"config.json": {"pretrained_cfg": OF_TIMM}},
-    ],
-)
-def test_what_a_file_says_of_images_is_never_assumed(
-    files: dict[str, dict[str, object]], small: Small
-) -> None:
-    folder = small("dino-s16").folder
-    for name, content in files.items():
-        path = folder / name
-        before = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps(before | content), encoding="utf-8-sig")
-    spec = infer(str(folder), None, None)
-    assert (spec.mean, spec.std) == ((0.1, 0.2, 0.3), (0.5, 0.6, 0.7))
-    (folder / "video_preprocessor_config.json").write_text(
-        json.dumps({"video_processor": OWN | {"image_std": 1.0}})
-    )
-    with pytest.raises(InputError, match=r"beside it mean .* remove the file that is not the network's"):
-        infer(str(folder), None, None)
-
-
-@pytest.mark.parametrize("key", ["do_flip_channel_order", "do_grayscale", "rescale_offset"])
-def test_colours_that_no_mean_and_std_express_are_refused(key: str, small: Small) -> None:
-    folder = small("dino-s16").folder
-    (folder / "preprocessor_config.json").write_text(json.dumps({key: True}))
-    with pytest.raises(InputError, match=f"asks for {key} .True., but images are given as RGB"):
-        infer(str(folder), None, None)
-    (folder / "preprocessor_config.json").write_text(json.dumps({key: False}))
-    assert infer(str(folder), None, None).mean
 
 
 def test_unknown_model_type_lists_the_supported_ones(tmp_path: Path) -> None:

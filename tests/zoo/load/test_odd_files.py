@@ -15,7 +15,6 @@ from layerboard.zoo.load.checkpoint import read_weights
 from layerboard.zoo.load.infer import infer
 from tests.zoo.conftest import Loader, Small
 from tests.zoo.load.test_infer import save
-from tests.zoo.reduced import grids_of, pixels
 
 
 @pytest.mark.parametrize(
@@ -38,43 +37,6 @@ def test_odd_configurations(change: dict[str, object], message: str, tmp_path: P
         infer(str(tmp_path), None, None)
     assert re.search(message, str(error.value))
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (
-            {"image_std": [0, 1, 1]},
-            r"should give an 'image_std' of three numbers from 0.001 to 10, not \[0.0, 1.0, 1.0\]",
-        ),
-        ({"image_mean": [float("nan")] * 3}, "should give an 'image_mean' of three numbers from -2 to 3"),
-        ({"image_mean": [0.5]}, r"no processor of images .*length >= 3, found \[0.5\], at image_mean"),
-        ({"rescale_factor": 0}, "should give a number above 0 as 'rescale_factor', not 0"),
-    ],
-)
-def test_odd_normalisations(values: dict[str, object], message: str, tmp_path: Path) -> None:
-    save(tmp_path, "ViTModel")
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(values))
-    with pytest.raises(InputError, match=message):
-        infer(str(tmp_path), None, None)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"do_rescale": False, "image_mean": [127.5, 51, 25.5], "image_std": [255, 51, 25.5]},
-        {"rescale_factor": 1 / 127.5, "image_mean": [1, 0.4, 0.2], "image_std": [2, 0.4, 0.2]},
-    ],
-)
-def test_pixels_of_other_ranges_are_normalised_alike(
-    values: dict[str, object], tmp_path: Path, loader: Loader
-) -> None:
-    shown: list[torch.Tensor] = []
-    save(tmp_path, "ViTModel")
-    for content in ({"image_mean": [0.5, 0.2, 0.1], "image_std": [1, 0.2, 0.1]}, values):
-        (tmp_path / "preprocessor_config.json").write_text(json.dumps(content))
-        shown.append(grids_of(loader(infer(str(tmp_path), None, None)), pixels(1, 56, 56))["0"])
-    torch.testing.assert_close(*shown, rtol=1e-4, atol=1e-4)
 
 
 OF_CODE = (

@@ -15,7 +15,6 @@ from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.config import RADIO_SIZES, read_network
 from layerboard.zoo.load.infer import infer
-from layerboard.zoo.load.rotary_vit import edge
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Dtype, Stage
 from tests.zoo import today_hub
@@ -141,11 +140,6 @@ def test_a_repository_of_radio_as_its_authors_publish_it(
     assert (inferred.prefix_tokens, inferred.has_cls, inferred.has_final) == (10, True, False)
     with pytest.raises(InputError, match="prefix tokens: 10, not 8"):
         loader(replace(spec, prefix_tokens=8))
-
-
-def test_registers_go_round_the_edge() -> None:
-    found = edge(8, torch.device("cpu"))
-    assert found.tolist() == [[0, 0], [0.5, 0], [1, 0], [1, 0.5], [1, 1], [0.5, 1], [0, 1], [0, 0.5]]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
