@@ -126,20 +126,18 @@ def other_file(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
             mine[name].copy_(tensor)
 
 
-def other_mean(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
-    """The mean of another family, or one channel's moved by 0.002 to 0.1."""
-    means = [each.mean for each in (IMAGENET, HALF, CLIP, UNIT) if each.mean != spec.mean]
-    moved = [*spec.mean]
-    moved[draw.randrange(3)] += draw.choice((-1, 1)) * draw.uniform(0.002, 0.1)
-    refuse(as_entry(spec, kept(spec), mean=draw.choice([*means, tuple(moved)])), spec)
+def other_colours(fact: str, least: float, most: float) -> Fault:
+    """The mean or the deviation of another family, or one channel's moved by such a share of a deviation."""
 
+    def fault(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
+        own = getattr(spec, fact)
+        others = [getattr(each, fact) for each in (IMAGENET, HALF, CLIP, UNIT) if getattr(each, fact) != own]
+        moved, channel = [*own], draw.randrange(3)
+        moved[channel] += draw.choice((-1, 1)) * draw.uniform(least, most) * spec.std[channel]
+        refuse(as_entry(spec, kept(spec), **{fact: draw.choice([*others, tuple(moved)])}), spec)
 
-def other_deviation(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
-    """The standard deviation of another family, or one channel's scaled by 1 to 50 %."""
-    deviations = [each.std for each in (IMAGENET, HALF, CLIP, UNIT) if each.std != spec.std]
-    scaled = [*spec.std]
-    scaled[draw.randrange(3)] *= 1 + draw.choice((-1, 1)) * draw.uniform(0.01, 0.5)
-    refuse(as_entry(spec, kept(spec), std=draw.choice([*deviations, tuple(scaled)])), spec)
+    fault.__name__ = f"other_{fact}"
+    return fault
 
 
 def other_size(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
@@ -189,7 +187,8 @@ def _with_rule(spec: BackboneSpec, rule: str) -> Backbone:
 
 _BY_RULE: dict[BackboneSpec, Backbone] = {}
 FAULTS: tuple[Fault, ...] = (
-    *(other_file, other_mean, other_deviation, other_size, other_activation, other_interpolation),
+    *(other_file, other_colours("mean", 0.01, 0.4), other_colours("std", 0.01, 0.5)),
+    *(other_size, other_activation, other_interpolation),
 )
 
 

@@ -46,7 +46,7 @@ def read(folder: Path, files: Files) -> BackboneSpec:
         ({"processor_config.json": {"processor_class": "A", "video_processor": OWN}}, SAID, 224),
         ({"processor_config.json": {"processor_class": "A"}, NAME: OWN}, SAID, 224),
         ({NAME: {"image_processor": OWN, "tokenizer": {}}}, SAID, 224),
-        ({NAME: {"size": 56}, "open_clip_config.json": {"preprocess_cfg": OF_TIMM}}, SAID, 224),
+        ({NAME: {"size": 64}, "open_clip_config.json": {"preprocess_cfg": OF_TIMM}}, SAID, 64),
         ({"config.json": {"pretrained_cfg": OF_TIMM}}, SAID, 224),
         *(({NAME: OWN | {key: False}}, SAID, 224) for key in ("do_flip_channel_order", "do_grayscale")),
     ],
