@@ -18,7 +18,7 @@ from tests.zoo import today_hub
 from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors
 from tests.zoo.load.test_convert import agree, layers
-from tests.zoo.load.test_today_hub import stored
+from tests.zoo.load.test_today import stored
 from tests.zoo.reduced import grids_of, normalised, pixels
 
 HEADS = [1, 2, 2, 4]
