@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from layerboard.benchmark.plan.suites import SUITES, Suite
 from layerboard.tasks.datasets.base import DatasetEntry
 from layerboard.tasks.datasets.catalogue import DATASETS, GROUPS, State
 from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_100_RAGHU
@@ -26,6 +27,7 @@ from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG, read_classes
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
 from layerboard.tasks.datasets.vtab import VTAB
+from layerboard.tasks.framework.registry import NO_DATA, TASKS
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from tests import fakes
 from tests.tasks.datasets.cases import (
@@ -39,12 +41,24 @@ from tests.tasks.datasets.cases import (
     cut,
     edited,
     fields,
+    last,
     remove,
 )
 from tests.tasks.datasets.helpers import keys
 from workshop.render.masks import write_mask
 
 PARTIAL, MISSING, BROKEN = State.PARTIAL, State.MISSING, State.BROKEN
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_datasets_of_a_role_have_different_names_in_a_suite(suite: Suite) -> None:
+    places = [(role, entry.name) for entry in suite.datasets for role in entry.roles]
+    assert len(set(places)) == len(places)
+
+
+def test_each_role_of_a_task_has_a_dataset() -> None:
+    roles = {role for suite in SUITES for entry in suite.datasets for role in entry.roles}
+    assert {task.role for task in TASKS} == roles | {NO_DATA}
 
 
 def test_every_dataset_has_one_case() -> None:
@@ -489,11 +503,6 @@ class TestAde(DatasetCase):
 
 
 JSON = "annotations/instances_val2017.json"
-
-
-def last(**new: object) -> Change:
-    """Other fields of the last annotation."""
-    return edited(lambda value: value["annotations"][-1].update(new))
 
 
 def lists_backwards(path: Path) -> None:

@@ -1,5 +1,6 @@
 """What every backbone promises, whatever its architecture."""
 
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -188,6 +189,8 @@ def test_fingerprint_of_local_weights_follows_their_content(
     moved = reduced.folder.rename(reduced.folder.with_name("moved"))
     spec = replace(reduced.spec, repository=str(moved))
     assert identify(spec, cache_dir=cache) == first
-    damaged = (moved / "model.safetensors").read_bytes()[:-1] + b"\7"
-    (moved / "model.safetensors").write_bytes(damaged)
+    path = moved / "model.safetensors"
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    path.write_bytes(path.read_bytes()[:-1] + b"\7")
+    os.utime(path, ns=times)  # of the same size and time, as a copy with kept times leaves it
     assert identify(spec, cache_dir=cache) != first

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -74,34 +73,10 @@ def test_files_of_a_directory(file: str, key: str, value: object, tmp_path: Path
     assert second.fingerprint != first.fingerprint
 
 
-def test_a_file_of_the_same_size_and_time(tmp_path: Path) -> None:
-    """As a copy with kept times leaves it."""
-    save(tmp_path, "ViTModel")
-    first = identity(str(tmp_path))
-    path = tmp_path / "model.safetensors"
-    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
-    tensors = load_file(path)
-    save_file({name: tensor + 1 for name, tensor in tensors.items()}, path, metadata={"format": "pt"})
-    os.utime(path, ns=times)
-    assert identity(str(tmp_path)).revision != first.revision
-
-
 OWN = """
-from layerboard.zoo.features import LayerFeatures
-from layerboard.zoo.spec import BackboneSpec, Stage
-import torch
-
-class Own:
-    spec = BackboneSpec(name="own", family="other", supervision="none", repository="", heads=None,
-        stages=(Stage(1, 8, 16),), prefix_tokens=0, has_cls=False, has_final=False, input_size=32)
-    revision = fingerprint = "1"
-    device, dtype = torch.device("cpu"), torch.float32
+from tests.benchmark.doubles import CountingBackbone
+class Own(CountingBackbone):
     scale = 1
-
-    def visit(self, pixels, visitor, layers=None):
-        grid = pixels[:, 0].float().unflatten(1, (-1, 16)).unflatten(3, (-1, 16)).mean((2, 4))
-        for layer in layers or self.spec.layers:
-            visitor(LayerFeatures(layer, None, grid[..., None].expand(-1, -1, -1, 8) * self.scale))
 """
 
 
