@@ -1,10 +1,10 @@
 """A wrong file, mean, deviation, size, activation or interpolation is refused, by the features it gives."""
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
+from functools import cache as once
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -32,7 +32,7 @@ from layerboard.zoo.load.feature_fingerprint import (
     stored_fingerprint,
 )
 from layerboard.zoo.registry.find import find
-from layerboard.zoo.spec import CLIP, HALF, IMAGENET, UNIT, BackboneSpec
+from layerboard.zoo.spec import CLIP, HALF, IMAGENET, UNIT, BackboneSpec, Interpolation
 from layerboard.zoo.view.views import ResizeCrop, View, resized_part
 from tests.zoo.conftest import CPU, Loader
 
@@ -75,19 +75,6 @@ def test_images_are_the_same_on_every_machine() -> None:
     signs = fingerprints._signs((3, 5, 7)).flatten()
     assert signs.tolist()[:8] == [-1, 1, -1, -1, -1, 1, 1, -1]
     assert abs(fingerprints._signs((4, 65, 96)).double().mean()) < 0.02
-
-
-@contextmanager
-def replaced(modules: list[tuple[nn.Module, str]], make: Callable[[], nn.Module]) -> Iterator[None]:
-    """A network with other modules in some places, each named by its parent and its name there."""
-    before = [getattr(parent, name) for parent, name in modules]
-    for parent, name in modules:
-        setattr(parent, name, make())
-    try:
-        yield
-    finally:
-        for (parent, name), module in zip(modules, before, strict=True):
-            setattr(parent, name, module)
 
 
 def network(backbone: Backbone) -> nn.Module:
@@ -162,15 +149,22 @@ def other_activation(draw: random.Random, spec: BackboneSpec, kept: Loader) -> N
     assert places, spec.name
     own = {named[type(getattr(parent, name))] for parent, name in places}
     other = draw.choice([name for name in ACTIVATIONS if name not in own])
-    with replaced(places, lambda: ACT2FN[other]):
+    before = [getattr(parent, name) for parent, name in places]
+    try:
+        for parent, name in places:
+            setattr(parent, name, ACT2FN[other])
         refuse(backbone, spec)
+    finally:
+        for (parent, name), module in zip(places, before, strict=True):
+            setattr(parent, name, module)
 
 
 def other_interpolation(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
     """Another rule for position embeddings, where there are any to fit; or another filter of images."""
     has_table = position_table(getattr(network(kept(spec)), "embeddings", None)) is not None
     if has_table and draw.random() < 0.5:
-        rule = draw.choice([rule for rule in ("huggingface", "dino", "timm") if rule != spec.interpolation])
+        rules: tuple[Interpolation, ...] = ("huggingface", "dino", "timm")
+        rule = draw.choice([rule for rule in rules if rule != spec.interpolation])
         return refuse(_with_rule(spec, rule), spec)
     resize = partial(resized_part, resampling=Image.Resampling[draw.choice(FILTERS)])
     with pytest.MonkeyPatch.context() as patch:
@@ -178,14 +172,11 @@ def other_interpolation(draw: random.Random, spec: BackboneSpec, kept: Loader) -
         return refuse(kept(spec), spec)
 
 
-def _with_rule(spec: BackboneSpec, rule: str) -> Backbone:
-    entry = replace(spec, interpolation=rule)  # type: ignore[arg-type]
-    if entry not in _BY_RULE:
-        _BY_RULE[entry] = load_backbone(entry, device=CPU, cache_dir=Path())
-    return _BY_RULE[entry]
+@once
+def _with_rule(spec: BackboneSpec, rule: Interpolation) -> Backbone:
+    return load_backbone(replace(spec, interpolation=rule), device=CPU, cache_dir=Path())
 
 
-_BY_RULE: dict[BackboneSpec, Backbone] = {}
 FAULTS: tuple[Fault, ...] = (
     *(other_file, other_colours("mean", 0.01, 0.4), other_colours("std", 0.01, 0.5)),
     *(other_size, other_activation, other_interpolation),
