@@ -74,9 +74,21 @@ def test_files_of_a_directory(file: str, key: str, value: object, tmp_path: Path
 
 
 OWN = """
-from tests.benchmark.doubles import CountingBackbone
-class Own(CountingBackbone):
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.spec import BackboneSpec, Stage
+import torch
+
+class Own:
+    spec = BackboneSpec(name="own", family="other", supervision="none", repository="", heads=None,
+        stages=(Stage(1, 8, 16),), prefix_tokens=0, has_cls=False, has_final=False, input_size=32)
+    revision = fingerprint = "1"
+    device, dtype = torch.device("cpu"), torch.float32
     scale = 1
+
+    def visit(self, pixels, visitor, layers=None):
+        grid = pixels[:, 0].float().unflatten(1, (-1, 16)).unflatten(3, (-1, 16)).mean((2, 4))
+        for layer in layers or self.spec.layers:
+            visitor(LayerFeatures(layer, None, grid[..., None].expand(-1, -1, -1, 8) * self.scale))
 """
 
 
