@@ -13,6 +13,7 @@ from tests.zoo.reduced import Reduced, reduce
 
 CPU = torch.device("cpu")
 Loader = Callable[[BackboneSpec], Backbone]
+Small = Callable[[str], Reduced]
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -46,6 +47,6 @@ def kept(loader: Loader) -> Loader:
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Callable[[str], Reduced]:
+def small(tmp_path: Path) -> Small:
     """Writes a reduced checkpoint of a named entry."""
     return lambda name: reduce(find([name])[0], tmp_path / name)

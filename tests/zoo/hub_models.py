@@ -39,6 +39,12 @@ _TEXT = {
 NATIVE_SIDES = {"DINOv2": 518, "TIPS": 448}
 """Sides in pixels of the training images, of families that are evaluated at others."""
 
+LEFT_OVER = {
+    "clip-b16": {"vision_model.embeddings.position_ids": torch.arange(4)[None]},
+    "beit-b16": {"beit.encoder.relative_position_bias.relative_position_index": torch.zeros(2, 2).long()},
+}
+"""Buffers in repositories that transformers 4 wrote, which no network has today."""
+
 MINIMAL_WIDTH = 192
 """Channels of the narrowest plain Vision Transformer of the registry; what is narrower is a reduced one."""
 
@@ -284,7 +290,12 @@ def _write(spec: BackboneSpec, folder: Path, seed: int) -> None:
         tensors = {name: tensor for name, tensor in tensors.items() if "layer_scale" not in name}
     drawn = {name: t for name, t in tensors.items() if "input_conditioner" not in name}
     floats = {name: tuple(t.shape) for name, t in drawn.items() if t.is_floating_point()}
-    save_file(tensors | fill(floats, seed), path, metadata={"format": "pt"})
+    tensors |= fill(floats, seed) | LEFT_OVER.get(spec.name, {})
+    if spec.family == "BEiT":  # whose repositories hold pickles
+        path.unlink()
+        torch.save(tensors, folder / "pytorch_model.bin")
+    else:
+        save_file(tensors, path, metadata={"format": "pt"})
 
 
 def counted(spec: BackboneSpec) -> int:

@@ -7,16 +7,56 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
+from torch import Tensor
 
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.spec.origin import ORIGINAL
 from layerboard.zoo.spec.weights import NO_FILE
-from tests.zoo import layouts, today
+from tests.zoo import layouts, originals, today
 from tests.zoo.layouts import Shapes, Tensors
-from tests.zoo.reduced import SIDE, Published, at_size, halves
+
+SIDE = 4
+"""Patches a side of the reduced training images."""
 
 STEM = 8
+EPSILON = 1e-6
+
+
+@dataclass(frozen=True)
+class Published:
+    """An entry, of which a file or directory holds a network, and its tensors under the original names.
+
+    There are no tensors where tests know no original: of what only transformers' own format has.
+    """
+
+    spec: BackboneSpec
+    tensors: Tensors
+
+    def reference(self, images: Tensor) -> list[Tensor]:
+        """Every layer by the original architecture, for normalised images."""
+        heads = self.spec.heads or 0
+        if self.spec.heads is None:
+            return originals.resnet(self.tensors, images)
+        if self.spec.family == "PE":
+            return today.pe(self.tensors, images, heads)
+        if self.spec.family == "CAPI":
+            return today.capi(self.tensors, images, heads)
+        if "class_embedding" in self.tensors:
+            return originals.clip(self.tensors, images, heads)
+        if "blocks.0.attn.q_bias" in self.tensors:
+            return originals.beit(self.tensors, images, heads, EPSILON)
+        return originals.vit(self.tensors, images, heads, EPSILON)
+
+
+def at_size(spec: BackboneSpec, side: int) -> BackboneSpec:
+    """The entry as one that was trained on, and is evaluated at, images of another size."""
+    return replace(spec, input_size=side, trained_size=spec.trained_size and side)
+
+
+def halves(spec: BackboneSpec) -> bool:
+    """Whether its MLP is gated as DINOv2's is, with two thirds of the usual width."""
+    return spec.gated_mlp and spec.family in ("DINOv2", "Franca", "TIPS")
 
 
 @dataclass(frozen=True)
@@ -115,6 +155,10 @@ def _basic_resnet(spec: BackboneSpec) -> Shapes:
     return _resnet(spec, basic=True)
 
 
+def _headless_resnet(spec: BackboneSpec) -> Shapes:
+    return {name: shape for name, shape in _resnet(spec).items() if not name.startswith("fc.")}
+
+
 def _under_model(tensors: Tensors) -> object:
     return {"model": tensors}
 
@@ -160,9 +204,14 @@ def _moco(tensors: Tensors) -> object:
 
 
 def _moco_resnet(tensors: Tensors) -> object:
-    query = {f"module.base_encoder.{name}": tensor for name, tensor in tensors.items()}
     more = {"fc.0.weight": torch.ones(2, 2), "bn1.num_batches_tracked": torch.tensor(3)}
-    return {"state_dict": query | {f"module.base_encoder.{name}": tensor for name, tensor in more.items()}}
+    return {
+        "state_dict": {f"module.base_encoder.{name}": tensor for name, tensor in (tensors | more).items()}
+    }
+
+
+def _under_state_dict(tensors: Tensors) -> object:
+    return {"state_dict": tensors}
 
 
 def _openai(tensors: Tensors) -> object:
@@ -206,3 +255,23 @@ LAYOUTS = {
     "resnet-moco": Layout("resnet50", "r-50-1000ep.pth.tar", _resnet, _moco_resnet),
     "resnet-basic": Layout("resnet50", "resnet18.pth", _basic_resnet),
 }
+
+_ENTRIES: dict[str, tuple[Callable[[BackboneSpec], Shapes], Callable[[Tensors], object]]] = {
+    "FS": (_vit_with_head, dict),
+    "DINO": (_vit, dict),
+    "iBOT": (_vit, _under_state_dict),
+    "MoCo": (_vit, _moco),
+    "Franca": (today.franca_shapes, today.franca_content),
+    "CAPI": (today.capi_shapes, today.capi_content),
+    "PE": (today.pe_shapes, today.pe_content),
+}
+"""Of families whose entries are files of their authors: the tensors, and what a file holds around them."""
+
+
+def of_entry(spec: BackboneSpec, seed: int) -> tuple[Tensors, object]:
+    """Tensors of an entry that is a file of its authors, and the content of that file."""
+    shapes, content = _ENTRIES[spec.family] if spec.heads else (_headless_resnet, dict)
+    if spec.heads is None and spec.family == "MoCo":
+        content = _moco_resnet
+    tensors = layouts.fill(shapes(spec), seed)
+    return tensors, content(tensors)

@@ -8,18 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from torch import Tensor
 
 from layerboard.mini import checkpoints as mini
 from layerboard.mini import random_weights as weights
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.spec.origin import PACKAGED
 from tests.zoo.conftest import CPU, Loader
-from tests.zoo.reduced import pixels
+from tests.zoo.reduced import grids_of, layers_of, pixels
 
 MODELS = tuple(spec for spec in find(["mini-*-untrained"]))
 PACKAGED = tuple(spec for spec in find(["mini-*"]) if spec.origin == PACKAGED)
@@ -27,9 +25,7 @@ PACKAGED = tuple(spec for spec in find(["mini-*"]) if spec.origin == PACKAGED)
 
 @pytest.mark.parametrize("spec", [*PACKAGED, *MODELS], ids=lambda spec: spec.name)
 def test_layers_are_neither_dead_nor_copies(spec: BackboneSpec, kept: Loader) -> None:
-    seen: list[Tensor] = []
-    kept(spec).visit(pixels(4, 64, 64), lambda f: seen.append(f.grid.flatten(1, 2).clone()))
-    for before, after in pairwise(seen):
+    for before, after in pairwise(grids_of(kept(spec), pixels(4, 64, 64)).values()):
         assert 0.1 < after.std() < 20
         if before.shape == after.shape:
             assert (after - before).norm() > 0.02 * before.norm()
@@ -133,8 +129,7 @@ def test_packaged_weights_are_those_of_their_digests(
 
 def test_floor_is_standard_normal_and_independent(loader: Loader) -> None:
     floor = loader(find(["mini-random"])[0])
-    seen: list[Tensor] = []
-    floor.visit(pixels(3, 64, 64), lambda f: seen.append(f.grid.clone()))
+    seen = [*grids_of(floor, pixels(3, 64, 64)).values()]
     stacked = torch.stack(seen).flatten(1)
     assert len(stacked) == 11
     assert abs(stacked.mean()) < 0.01
@@ -148,9 +143,7 @@ def test_floor_follows_the_image_and_not_its_place(loader: Loader) -> None:
     floor = loader(find(["mini-random"])[0])
     images = pixels(2, 64, 64)
     images = torch.cat([images, images.flip(0)])
-    kept: list[LayerFeatures] = []
-    floor.visit(images, kept.append, [Layer(4)])
-    (features,) = kept
+    features = layers_of(floor, images, [Layer(4)])["4"]
     assert features.cls is not None
     assert torch.equal(features.grid[:2], features.grid[2:].flip(0))
     assert torch.equal(features.cls[0], features.cls[3])
@@ -159,9 +152,7 @@ def test_floor_follows_the_image_and_not_its_place(loader: Loader) -> None:
 
 def test_raw_pixels_are_those_of_each_patch_and_of_the_image_shrunk_to_one(loader: Loader) -> None:
     backbone, images = loader(find(["mini-pixels"])[0]), pixels(2, 64, 48)
-    kept: list[LayerFeatures] = []
-    backbone.visit(images, kept.append, [Layer(1)])
-    (features,) = kept
+    features = layers_of(backbone, images, [Layer(1)])["1"]
     values = images.float() / 127.5 - 1  # in [-1, 1]
     patch = values[1, :, 16:24, 40:48]
     assert torch.allclose(features.grid[1, 2, 5], patch.flatten(), atol=1e-6)

@@ -105,20 +105,14 @@ def test_a_silent_hub_ends_in_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nobody")
-def test_a_backbone_of_a_hub_that_does_not_answer(tmp_path: Path) -> None:
+def test_a_hub_that_does_not_answer_is_said(tmp_path: Path) -> None:
     start = time.monotonic()
     assert not hub_answers()
     with pytest.raises(InputError, match=r"^no/such is neither a directory nor .* the Hub cannot be reached"):
         fetch("no/such", None, tmp_path)
-    assert time.monotonic() - start < SOON
-
-
-@pytest.mark.usefixtures("nobody")
-def test_a_dataset_of_a_hub_that_does_not_answer() -> None:
-    start = time.monotonic()
     with pytest.raises(InputError, match=r"^cannot load dataset hf:no/such: .*check the id and the network"):
         read_hub_dataset("hf:no/such")
-    assert time.monotonic() - start < SOON
+    assert time.monotonic() - start < 2 * SOON
     assert not constants.HF_HUB_OFFLINE
 
 

@@ -22,7 +22,7 @@ from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import BackboneSpec
 from tests.zoo import hub_models
 from tests.zoo.conftest import CPU, Loader
-from tests.zoo.reduced import is_of_transformers_4, pixels, reduce, shrunk
+from tests.zoo.reduced import pixels, reduce, shrunk
 
 EXPECTED = Path(__file__).parent / "expected" / "layers.json"
 Summary = dict[str, list[float]]
@@ -47,7 +47,7 @@ def kind(spec: BackboneSpec) -> object:
         return spec.name
     with quiet():
         model, config = hub_models.of(shrunk(spec))
-    layout = (bool(spec.original), Path(spec.original).suffix, is_of_transformers_4(spec))
+    layout = (bool(spec.original), Path(spec.original).suffix)
     tokens = (spec.prefix_tokens, spec.has_cls, spec.has_final, spec.interpolation)
     values = json.loads(config.to_json_string(use_diff=False))
     values |= values.get("vision_config", {})

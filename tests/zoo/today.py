@@ -206,7 +206,3 @@ def bilinear(table: Tensor, cells: originals.Cells, prefix: int, *, antialias: b
     grid = table[prefix:].T.reshape(1, -1, side, side)
     grid = functional.interpolate(grid, cells, mode="bilinear", align_corners=False, antialias=antialias)
     return torch.cat([table[:prefix], grid[0].flatten(1).T])
-
-
-SHAPES = {"Franca": franca_shapes, "CAPI": capi_shapes, "PE": pe_shapes}
-CONTENT = {"Franca": franca_content, "CAPI": capi_content, "PE": pe_content}

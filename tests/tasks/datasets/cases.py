@@ -85,6 +85,11 @@ def fields(**new: object) -> Change:
     return edited(edit)
 
 
+def last(**new: object) -> Change:
+    """Other fields of the last annotation."""
+    return edited(lambda value: value["annotations"][-1].update(new))
+
+
 def told(data: Data, root: Path) -> str:
     """All fields of data as text, without the place of their files."""
     return repr(data).replace(str(root), "")

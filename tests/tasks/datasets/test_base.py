@@ -23,31 +23,6 @@ def picture() -> Image.Image:
     return fake_image(1, (40, 32), np.random.default_rng(0))[0]
 
 
-@pytest.mark.parametrize(
-    ("mode", "name"),
-    [
-        ("L", "grey.jpg"),
-        ("CMYK", "cmyk.jpg"),
-        ("RGBA", "alpha.png"),
-        ("LA", "grey_alpha.png"),
-        ("P", "palette.png"),
-        ("P", "palette.bmp"),
-        ("1", "bits.png"),
-        ("RGBA", "alpha.webp"),
-    ],
-)
-def test_every_mode_opens_as_rgb(tmp_path: Path, picture: Image.Image, mode: str, name: str) -> None:
-    picture.convert(mode).save(tmp_path / name)
-    opened = FileSample(name, str(tmp_path / name)).open()
-    assert opened.mode == "RGB"
-    assert opened.size == (40, 32)
-
-
-def test_palette_with_transparency_opens_as_rgb(tmp_path: Path, picture: Image.Image) -> None:
-    picture.quantize(16).save(tmp_path / "a.png", transparency=bytes(range(0, 160, 10)))
-    assert FileSample("a", str(tmp_path / "a.png")).open().mode == "RGB"
-
-
 @pytest.mark.parametrize("cut", [600, -200])
 def test_truncated_jpeg_is_named(tmp_path: Path, picture: Image.Image, cut: int) -> None:
     path = tmp_path / "cut.jpg"

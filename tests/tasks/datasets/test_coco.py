@@ -2,7 +2,6 @@ import contextlib
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from pycocotools.coco import COCO
 from layerboard.tasks.datasets.coco import CocoEntry, CocoRegion, read_polygons, read_run_lengths
 from layerboard.zoo.errors import InputError
 from tests.fakes import write_fake_coco
+from tests.tasks.datasets.cases import fields, last
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
@@ -19,14 +19,6 @@ pytestmark = pytest.mark.filterwarnings(
 """pycocotools 2.0.11 with numpy 2."""
 MINI = CocoEntry(images=4, first=4)
 JSON = "annotations/instances_val2017.json"
-
-
-def change(folder: Path, annotation: dict[str, Any] | None = None, **fields: Any) -> None:
-    """Replace fields of the file, or of its last annotation."""
-    path = folder / JSON
-    content = {**json.loads(path.read_text()), **fields}
-    content["annotations"][-1].update(annotation or {})
-    path.write_text(json.dumps(content))
 
 
 def test_regions_have_keys_and_categories(tmp_path: Path) -> None:
@@ -61,9 +53,9 @@ def test_damaged_run_lengths_name_the_region() -> None:
 
 
 def test_first_images_count_even_without_annotations(tmp_path: Path) -> None:
-    folder = write_fake_coco(tmp_path)
-    content = json.loads((folder / JSON).read_text())
-    change(folder, annotations=[each for each in content["annotations"] if each["image_id"] != 1])
+    path = write_fake_coco(tmp_path) / JSON
+    annotations = json.loads(path.read_text())["annotations"]
+    fields(annotations=[each for each in annotations if each["image_id"] != 1])(path)
     dataset = CocoEntry(images=4, first=2).read(tmp_path)
     assert [image.sample.key for image in dataset.images] == ["000000000002.jpg"]
     assert not dataset.coverage.partial
@@ -77,12 +69,12 @@ def test_other_place_of_images(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shape", [[[1, 2, 3, 4]], []])
 def test_objects_that_are_a_line_are_left_out(tmp_path: Path, shape: list[list[int]]) -> None:
-    change(write_fake_coco(tmp_path), {"segmentation": shape})
+    last(segmentation=shape)(write_fake_coco(tmp_path) / JSON)
     assert sum(len(image.regions) for image in MINI.read(tmp_path).images) == 5
 
 
 def test_annotations_of_unlisted_images_are_noted(tmp_path: Path) -> None:
-    change(write_fake_coco(tmp_path), {"image_id": 99})
+    last(image_id=99)(write_fake_coco(tmp_path) / JSON)
     coverage = MINI.read(tmp_path).coverage
     assert coverage.partial
     assert "1 annotations of instances_val2017.json belong to images that it does not list" in str(coverage)

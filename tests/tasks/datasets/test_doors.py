@@ -95,6 +95,7 @@ def test_an_image_has_the_same_pixels_whatever_it_comes_in(
     files: list[Path], door: Callable[[Path], object]
 ) -> None:
     for path in files:
+        assert pixels(path).mode == "RGB"
         np.testing.assert_array_equal(np.asarray(pixels(door(path))), np.asarray(pixels(path)))
     (shown,) = pictures_of([files[0]], 1, Terminal())
     assert shown.image.size == pixels(files[0]).size == SIZE[::-1]

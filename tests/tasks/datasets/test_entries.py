@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from layerboard.benchmark.plan.suites import SUITES, Suite
 from layerboard.tasks.datasets.base import DatasetEntry
-from layerboard.tasks.datasets.catalogue import DATASETS, State
+from layerboard.tasks.datasets.catalogue import DATASETS, GROUPS, State
 from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_100_RAGHU
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
@@ -20,11 +22,13 @@ from layerboard.tasks.datasets.imagenet import IMAGENET, ImageNetEntry
 from layerboard.tasks.datasets.instances import CUB, SOP
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
 from layerboard.tasks.datasets.places import INATURALIST_2021, PLACES_365
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
-from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
+from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG, read_classes
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
 from layerboard.tasks.datasets.vtab import VTAB
-from layerboard.zoo.errors import InputError
+from layerboard.tasks.framework.registry import NO_DATA, TASKS
+from layerboard.zoo.errors import InputError, UnreadableImageError
 from tests import fakes
 from tests.tasks.datasets.cases import (
     Change,
@@ -37,11 +41,24 @@ from tests.tasks.datasets.cases import (
     cut,
     edited,
     fields,
+    last,
     remove,
 )
+from tests.tasks.datasets.helpers import keys
 from workshop.render.masks import write_mask
 
 PARTIAL, MISSING, BROKEN = State.PARTIAL, State.MISSING, State.BROKEN
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_datasets_of_a_role_have_different_names_in_a_suite(suite: Suite) -> None:
+    places = [(role, entry.name) for entry in suite.datasets for role in entry.roles]
+    assert len(set(places)) == len(places)
+
+
+def test_each_role_of_a_task_has_a_dataset() -> None:
+    roles = {role for suite in SUITES for entry in suite.datasets for role in entry.roles}
+    assert {task.role for task in TASKS} == roles | {NO_DATA}
 
 
 def test_every_dataset_has_one_case() -> None:
@@ -149,6 +166,12 @@ class TestNumberedImages(DatasetCase):
             fakes.fake_image(number % 3, (32, 32), generator)[0].save(path)
 
 
+def test_nineteen_sets_of_vtab_in_three_groups() -> None:
+    sizes = {group: sum(entry.group == group for entry in VTAB) for group in GROUPS.values()}
+    assert sizes == {"natural": 7, "specialised": 4, "structured": 8}
+    assert len({entry.folder for entry in VTAB}) == len(VTAB) == 19
+
+
 LINES = ("images/test/000000.jpg", "images/test/000000.jpg 12", "a.jpg -1", "a.jpg x")
 
 
@@ -179,6 +202,14 @@ class TestVtab(DatasetCase):
 
     def write(self, root: Path, row: DatasetEntry[Any]) -> None:
         fakes.write_fake_vtab(root, row.folder.split("/")[1], test=(0, 1, 1))
+
+    def test_classes_sort_as_numbers_and_may_lack_training_images(self, tmp_path: Path) -> None:
+        fakes.write_fake_vtab(tmp_path, "dtd", train=(0, 10, 1, 1), test=(0, 2, 11))
+        data = replace(self.entry, **self.counts).read(tmp_path)
+        assert not data.coverage.partial
+        assert data.train.classes == tuple(f"{number:02d}" for number in range(12))
+        assert (data.train.labels.tolist(), data.val.labels.tolist()) == ([0, 10, 1, 1], [0, 2, 11])
+        assert data.val.keys[0] == "images/test/000000.jpg"
 
 
 def truth(**new: Any) -> Change:
@@ -229,6 +260,25 @@ class TestRevisited(DatasetCase):
     def write(self, root: Path, row: DatasetEntry[Any]) -> None:
         fakes.write_fake_revisited(root, row.folder)
 
+    def test_queries_have_boxes_and_images_of_three_kinds(self, tmp_path: Path) -> None:
+        data = self.small(tmp_path).read(tmp_path)
+        assert keys(data.queries) == ["query/query_0_000000", "query/query_1_000000"]
+        assert (len(data.database), data.queries[0].box) == (8, (4.0, 3.0, 44.0, 33.0))
+        assert [found.tolist() for found in data.easy] == [[0, 1], [4, 5]]
+        assert [found.tolist() for found in (*data.hard, *data.junk)] == [[2], [6], [3], [7]]
+        assert all(found.dtype == np.int64 for found in (*data.easy, *data.junk))
+
+    def test_missing_images_leave_and_indices_follow(self, tmp_path: Path) -> None:
+        small = self.small(tmp_path)
+        for name in ("landmark_0_000001", "landmark_1_000003", "query_0_000000"):
+            (tmp_path / small.folder / "jpg" / f"{name}.jpg").unlink()
+        data = small.read(tmp_path)
+        assert str(data.coverage) == "6 of 8 database images, 1 of 2 queries"
+        assert (data.coverage.partial, len(data.queries)) == (True, 1)
+        easy = [keys(data.database)[index] for index in data.easy[0]]
+        assert easy == ["landmark_1_000000", "landmark_1_000001"]
+        assert (data.hard[0].tolist(), data.junk[0].tolist()) == ([5], [])
+
 
 class TestDavis(DatasetCase):
     entry = DAVIS_2017_VAL
@@ -266,6 +316,21 @@ class TestDavis(DatasetCase):
         ),
         (pixels, content("no image"), r"cannot read the header of image .*00000\.jpg"),
     )
+
+    def test_frames_and_masks_have_numbers(self, tmp_path: Path) -> None:
+        video = self.small(tmp_path).read(tmp_path).videos[0]
+        assert (video.name, video.size) == ("sequence-0", (48, 32))
+        assert keys(video.frames) == [f"sequence-0/{index:05d}" for index in range(4)]
+        assert [path.name for path in video.masks] == [f"{index:05d}.png" for index in range(4)]
+        assert {1, 2} <= {*read_mask(video.masks[0]).ravel().tolist()} <= {0, 1, 2, 255}
+
+    def test_a_sequence_without_a_frame_that_counts_is_named(self, tmp_path: Path) -> None:
+        small = self.small(tmp_path)
+        for name in ("JPEGImages/480p/sequence-1/{}.jpg", "Annotations/480p/sequence-1/{}.png"):
+            for frame in ("00002", "00003"):
+                (tmp_path / small.folder / name.format(frame)).unlink()
+        said = str(small.read(tmp_path).coverage)
+        assert said.endswith("4 of 4 objects; 1 sequence of fewer than 3 frames not scored (sequence-1)")
 
 
 PAIR = "PairAnnotation/test/000001-2008_000000-2008_000001:cat.json"
@@ -360,6 +425,28 @@ class TestVoc(DatasetCase):
         (pixels, content("no image"), "cannot read the header of image"),
     )
 
+    def test_masks_hold_classes(self, tmp_path: Path) -> None:
+        data = self.small(tmp_path).read(tmp_path)
+        assert keys(scene.sample for scene in data.val) == [f"2008_{number:06d}" for number in range(3)]
+        assert {scene.size for scene in (*data.train, *data.val)} == {(48, 40)}
+        assert len(data.classes) == 21
+        assert {*np.unique(read_classes(data, data.train[1]))} == {0, 2, 255}
+
+    def test_masks_that_hold_none_are_refused_when_they_are_read(self, tmp_path: Path) -> None:
+        small = self.small(tmp_path)
+        path = tmp_path / small.folder / self.target[0]
+        for change, words in (
+            (masked(21), r"pixel values up to 20, and 255 for none, in .*, found 21"),
+            (lambda path: Image.new("RGB", (48, 40), "red").save(path), r"values are classes at .* mode RGB"),
+        ):
+            change(path)
+            data = small.read(tmp_path)
+            with pytest.raises(InputError, match=words):
+                read_classes(data, data.train[0])
+        path.write_bytes(b"no image")
+        with pytest.raises(UnreadableImageError, match="cannot decode mask"):
+            read_classes(data, data.train[0])
+
 
 class TestVocWithMoreMasks(TestVoc):
     entry = VOC_2012_AUG
@@ -403,13 +490,19 @@ class TestAde(DatasetCase):
         (target[0], masked(0, (4, 3)), "as its image .* found 4 x 3"),
     )
 
+    def test_masks_hold_classes_from_one_on(self, tmp_path: Path) -> None:
+        data = self.small(tmp_path).read(tmp_path)
+        assert len(data.classes) == 150
+        assert {*np.unique(read_classes(data, data.train[2]))} == {2, 255}  # 0 is none, 1 is the first class
+        path = tmp_path / self.entry.folder / "annotations/validation/ADE_val_00000001.png"
+        masked(150)(path)
+        assert np.unique(read_classes(data, data.val[0])).tolist() == [149]
+        masked(151)(path)
+        with pytest.raises(InputError, match=r"up to 150, .* found 151"):
+            read_classes(data, data.val[0])
+
 
 JSON = "annotations/instances_val2017.json"
-
-
-def last(**new: object) -> Change:
-    """Other fields of the last annotation."""
-    return edited(lambda value: value["annotations"][-1].update(new))
 
 
 def lists_backwards(path: Path) -> None:

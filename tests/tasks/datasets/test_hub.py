@@ -162,11 +162,6 @@ def test_rows_without_image(stored: dict[str, object] | None) -> None:
         sample.open()
 
 
-def test_other_modes_open_as_rgb() -> None:
-    sample = TableSample("train/0", 0, "image", "f", OneRow([{"image": png(1, "LA")}]))
-    assert sample.open().mode == "RGB"
-
-
 def test_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse_hub_spec("hf:a/b@main?image=x").revision == "main"
     assert parse_hub_spec("hf:a/b?image=x&label=y").options == {"image": "x", "label": "y"}

@@ -7,6 +7,7 @@ import pytest
 from layerboard.tasks.datasets.coco import Regions
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry, sample_in_turns
 from tests.fakes import write_fake_partimagenet
+from tests.tasks.datasets.cases import fields
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
@@ -17,10 +18,6 @@ MINI = PartImageNetEntry(per_supercategory=5, images=18, classes=6, supercategor
 
 def image_keys(dataset: Regions) -> list[str]:
     return [image.sample.key for image in dataset.images]
-
-
-def edit(path: Path, **fields: object) -> None:
-    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
 
 
 def test_turns() -> None:
@@ -69,7 +66,7 @@ def test_names_with_folders(tmp_path: Path) -> None:
     images = json.loads(path.read_text())["images"]
     for image in images:
         image["file_name"] = f"{image['file_name'].split('_')[0]}/{image['file_name']}"
-    edit(path, images=images)
+    fields(images=images)(path)
     assert image_keys(MINI.read(tmp_path)) == before
 
 
@@ -83,6 +80,6 @@ def test_flat_folder_of_images(tmp_path: Path) -> None:
 def test_class_without_annotations_is_noted(tmp_path: Path) -> None:
     path = write_fake_partimagenet(tmp_path) / "val.json"
     annotations = [each for each in json.loads(path.read_text())["annotations"] if each["category_id"] < 2]
-    edit(path, annotations=annotations)
+    fields(annotations=annotations)(path)
     coverage = MINI.read(tmp_path).coverage
     assert "1 classes have no annotation (n00000003)" in str(coverage)

@@ -1,7 +1,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,18 +8,10 @@ import pytest
 from layerboard.tasks.datasets.catalogue import State, inspect
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry
 from tests.fakes import write_fake_spair
+from tests.tasks.datasets.cases import fields
 from tests.tasks.datasets.helpers import copy_shuffled, keys
 
 MINI = SpairEntry(pairs=4, categories=2)
-
-
-def change(folder: Path, remove: str = "", **fields: Any) -> Path:
-    """Replace fields of the first pair annotation."""
-    path = sorted((folder / "PairAnnotation/test").iterdir())[0]
-    content = {**json.loads(path.read_text()), **fields}
-    content.pop(remove, None)
-    path.write_text(json.dumps(content))
-    return path
 
 
 def test_layout(tmp_path: Path) -> None:
@@ -53,12 +44,13 @@ def test_separators_and_order_do_not_matter(tmp_path: Path, separator: str) -> N
 LEVELS = {"viewpoint_variation": 2, "scale_variation": 0, "truncation": 3, "occlusion": 1}
 
 
-def write_leveled(root: Path, **first: int) -> Path:
+def write_leveled(root: Path, **first: object) -> Path:
     """Four pairs of the same levels, but for those of the first."""
     folder = write_fake_spair(root)
-    for path in (folder / "PairAnnotation/test").iterdir():
-        path.write_text(json.dumps({**json.loads(path.read_text()), **LEVELS}))
-    change(folder, **first)
+    paths = sorted((folder / "PairAnnotation/test").iterdir())
+    for path in paths:
+        fields(**LEVELS)(path)
+    fields(**first)(paths[0])
     return folder
 
 
@@ -95,8 +87,7 @@ def test_a_wrong_number_of_pairs_of_a_level_is_partial(tmp_path: Path, field: in
 def test_pairs_without_levels_are_not_compared(tmp_path: Path) -> None:
     write_fake_spair(tmp_path)
     assert "pairs by" not in str(SPAIR_71K_TEST.read(tmp_path).coverage)
-    folder = write_leveled(tmp_path / "one")
-    change(folder, remove="occlusion")  # of which none is known then
+    write_leveled(tmp_path / "one", occlusion=...)  # of which none is known then
     assert "pairs by occlusion 0/3/0/0 of 8,166/1,806/1,806/456" in str(
         SPAIR_71K_TEST.read(tmp_path / "one").coverage
     )

@@ -16,7 +16,7 @@ from tests.zoo.conftest import Loader
 from tests.zoo.features import test_split as hierarchy
 from tests.zoo.load.test_convert import rows
 from tests.zoo.load.test_infer import save
-from tests.zoo.reduced import pixels
+from tests.zoo.reduced import grids_of, layers_of, pixels
 
 
 def hooked(spec: BackboneSpec, loader: Loader) -> HookedBackbone:
@@ -37,9 +37,7 @@ def implementation(backbone: HookedBackbone) -> str:
 def test_the_usual_attention_comes_back_even_after_an_error(loader: Loader) -> None:
     backbone = hooked(find(["mini-beit"])[0], loader)
     images = pixels(2, 64, 64)
-    before: list[Tensor] = []
-    after: list[Tensor] = []
-    backbone.visit(images, lambda f: before.append(rows(f)))
+    before = grids_of(backbone, images)
     assert implementation(backbone) == "sdpa"
 
     def fails(maps: AttentionMaps) -> None:
@@ -49,8 +47,8 @@ def test_the_usual_attention_comes_back_even_after_an_error(loader: Loader) -> N
     with pytest.raises(RuntimeError, match=r"5\.probabilities"):
         backbone.visit(images, fails, [Layer(5, "probabilities")])
     assert implementation(backbone) == "sdpa"
-    backbone.visit(images, lambda f: after.append(rows(f)))
-    assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    after = grids_of(backbone, images)
+    assert all(torch.equal(before[layer], after[layer]) for layer in before)
 
 
 def test_only_one_block_is_in_memory(loader: Loader) -> None:
@@ -104,18 +102,19 @@ def test_one_forward_shows_features_and_probabilities(loader: Loader) -> None:
     for name in ("mini-dino", "mini-clip", "mini-beit"):
         backbone = hooked(find([name])[0], loader)
         images, spec = pixels(2, 64, 64), backbone.spec
-        alone: dict[Layer, Tensor] = {}
-        inside = [Layer(index, tap) for index in (1, 12) for tap in TRANSFORMER_TAPS]
-        backbone.visit(images, lambda f, kept=alone: kept.update({f.layer: rows(f)}), [*spec.layers, *inside])
+        inside = [Layer(index, tap) for index in (12, 1) for tap in sorted(TRANSFORMER_TAPS)]
+        alone = layers_of(backbone, images, [*inside, *spec.layers])
+        for layer, features in layers_of(backbone, images).items():  # which taps do not change
+            assert torch.equal(features.grid, alone[layer].grid)
         forwards: list[int] = []
         handle = backbone._network.body.register_forward_pre_hook(lambda *_, n=forwards: n.append(1))
         order: list[Layer] = []
 
-        def check(shown: Shown, order: list[Layer] = order, alone: dict[Layer, Tensor] = alone) -> None:
+        def check(shown: Shown, order: list[Layer] = order, alone: dict[str, LayerFeatures] = alone) -> None:
             order.append(shown.layer)
             assert isinstance(shown, AttentionMaps) == (shown.layer.tap == "probabilities")
             if isinstance(shown, LayerFeatures):
-                torch.testing.assert_close(rows(shown), alone[shown.layer], rtol=1e-4, atol=1e-4)
+                torch.testing.assert_close(rows(shown), rows(alone[str(shown.layer)]), rtol=1e-4, atol=1e-4)
             else:
                 torch.testing.assert_close(shown.probabilities.sum(-1), torch.ones(2, 3, 65))
 

@@ -1,7 +1,5 @@
 """Counts of weights, operations and bytes, against networks whose numbers are plain."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import nn
@@ -10,8 +8,8 @@ from layerboard.zoo.features.census import Census, count_up_to
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import CountingBackbone
-from tests.zoo.conftest import Loader
-from tests.zoo.reduced import Reduced, pixels
+from tests.zoo.conftest import Loader, Small
+from tests.zoo.reduced import pixels
 
 
 def test_weights_are_counted_once_and_only_if_they_are_read() -> None:
@@ -54,7 +52,7 @@ def test_a_mini_vit_has_the_operations_of_its_products(loader: Loader) -> None:
 
 
 @pytest.mark.parametrize("name", ["clip-b32", "beit-b16", "resnet50", "swin-t"])
-def test_counts_grow_up_to_all_weights(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
+def test_counts_grow_up_to_all_weights(name: str, small: Small, loader: Loader) -> None:
     backbone = loader(small(name).spec)
     spec = backbone.spec
     layers = tuple(layer for layer in spec.layers if layer.index > 0)

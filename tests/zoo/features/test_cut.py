@@ -1,23 +1,20 @@
 """Backbones that end after a layer: their vectors, and that nothing is computed or kept beyond."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.features import LayerFeatures, Shown
-from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.cut import CutBackbone, Pooled
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import FastResized, FitLongSide, ResizeCrop, Tiles
 from tests.benchmark.doubles import CountingBackbone
-from tests.zoo.conftest import Loader
-from tests.zoo.reduced import Reduced, pixels
+from tests.zoo.conftest import Loader, Small
+from tests.zoo.reduced import grids_of, layers_of, pixels
 
 FAMILIES = (
     *("fs-b16", "deit-b16-distilled", "clip-b32", "mae-b16", "beit-b16", "beit-b16-ft22k-ft1k"),
@@ -33,15 +30,6 @@ CUT_AT_THE_END = ("fs-b16", "clip-b32", "beit-b16", "swin-t", "resnet50", "bit-5
 VIEW = ResizeCrop(72, 64)
 
 
-def shown(backbone: Backbone, images: torch.Tensor, layer: Layer) -> LayerFeatures:
-    """One layer of a forward through the whole network."""
-    found: list[Shown] = []
-    backbone.visit(images, found.append, backbone.spec.layers)
-    (one,) = [one for one in found if one.layer == layer]
-    assert isinstance(one, LayerFeatures)
-    return LayerFeatures(layer, None if one.cls is None else one.cls.clone(), one.grid.clone())
-
-
 def watch(backbone: HookedBackbone) -> list[int]:
     """Numbers of the blocks that run from now on."""
     ran: list[int] = []
@@ -51,15 +39,13 @@ def watch(backbone: HookedBackbone) -> list[int]:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_cut_backbone_gives_the_vectors_of_the_whole_one(
-    name: str, small: Callable[[str], Reduced], loader: Loader
-) -> None:
+def test_a_cut_backbone_gives_the_vectors_of_the_whole_one(name: str, small: Small, loader: Loader) -> None:
     spec = small(name).spec
     images = pixels(2, spec.input_size, spec.input_size)
     layers, sizes = [Layer(spec.depth // 2), *spec.layers[-1:][: name in CUT_AT_THE_END]], list[int]()
     for layer in layers:
         backbone = loader(spec)
-        expected = shown(backbone, images, layer)  # before anything is cut
+        expected = layers_of(backbone, images)[str(layer)]  # before anything is cut
         assert isinstance(backbone, HookedBackbone)
         ran = watch(backbone)
         cut = CutBackbone(backbone, layer, "cls" if spec.has_cls else "mean", VIEW)
@@ -177,22 +163,17 @@ def test_both_poolings_and_the_generalised_mean(loader: Loader) -> None:
 
 
 @pytest.mark.parametrize("name", ["fs-b16", "dinov2-s14-reg", "clip-b32", "swin-t"])
-def test_a_block_behind_the_final_norm(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
+def test_a_block_behind_the_final_norm(name: str, small: Small, loader: Loader) -> None:
     """It is what the norm makes of the block, in the one forward; the last one is the layer ``final``."""
     spec = small(name).spec
     backbone, images = loader(spec), pixels(2, spec.input_size, spec.input_size)
     assert isinstance(backbone, HookedBackbone)
-    ran, seen = watch(backbone), dict[str, torch.Tensor]()
+    ran = watch(backbone)
     block = Layer(spec.depth - 1)
     layers = [block, Layer(block.index, "block-normed"), Layer(spec.depth, "block-normed")]
 
-    def visitor(found: Shown) -> None:
-        assert isinstance(found, LayerFeatures)
-        seen[str(found.layer)] = found.grid.clone()
-
-    backbone.visit(images, visitor, [*layers, Layer(spec.depth, "final")])
+    plain, normed, last, final = grids_of(backbone, images, [*layers, Layer(spec.depth, "final")]).values()
     assert ran == [*range(1, spec.depth + 1)]
-    plain, normed, last, final = seen.values()
     norm = backbone._network.final_norm
     assert norm is not None
     torch.testing.assert_close(normed, norm(plain))

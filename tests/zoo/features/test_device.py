@@ -3,7 +3,6 @@
 Tensors of the device ``meta`` have shapes and no values: to ask for one raises, and so does a mix of devices.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,9 +19,10 @@ from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer, Tap
+from tests.zoo.conftest import Small
 from tests.zoo.features.test_taps import FAMILIES
 from tests.zoo.load.test_infer import save
-from tests.zoo.reduced import Reduced, pixels
+from tests.zoo.reduced import pixels
 
 META = torch.device("meta")
 OTHERS: dict[str, tuple[str, dict[str, object]]] = {
@@ -84,7 +84,7 @@ def test_a_forward_of_every_architecture_asks_for_no_value(name: str, tmp_path: 
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_forward_of_every_network_with_stages_asks_for_no_value(
-    name: str, small: Callable[[str], Reduced], cache: Path
+    name: str, small: Small, cache: Path
 ) -> None:
     backbone = on_meta(small(name).spec, cache)
     assert isinstance(backbone, HookedBackbone)

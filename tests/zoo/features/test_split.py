@@ -1,7 +1,5 @@
 """Networks whose grid gets coarser from stage to stage, against the hidden states of transformers."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,13 +7,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.spec import Stage
-from tests.zoo.conftest import CPU, Loader
+from tests.zoo.conftest import Loader, Small
 from tests.zoo.load.test_infer import save
-from tests.zoo.reduced import Reduced, normalised, pixels
+from tests.zoo.reduced import grids_of, normalised, pixels
 
 TREE = {"image_size": 64, "patch_size": 4, "embed_dim": 16, "depths": [2, 2, 2], "mlp_ratio": 2.0}
 WINDOWS = TREE | {"num_heads": [1, 2, 4], "window_size": 4}
@@ -23,13 +19,6 @@ FOCAL = TREE | {"focal_levels": [2, 2, 2], "focal_windows": [3, 3, 3]}
 TOKENS = {"SwinModel": WINDOWS, "Swinv2Model": WINDOWS, "FocalNetModel": FOCAL}
 STAGES = (Stage(2, 16, 4), Stage(2, 32, 8), Stage(2, 64, 16))
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
-
-
-def grids(backbone: Backbone, images: Tensor) -> dict[str, Tensor]:
-    """Every layer's grid, [batch height width dim]."""
-    seen: dict[str, Tensor] = {}
-    backbone.visit(images, lambda f: seen.update({str(f.layer): f.grid.clone()}))
-    return seen
 
 
 def before_merging(model: PreTrainedModel, tokens: Tensor, dims: tuple[int, int]) -> tuple[Tensor, ...]:
@@ -48,7 +37,7 @@ def test_tokens_of_every_stage(name: str, size: tuple[int, int], tmp_path: Path,
     assert (spec.stages, spec.prefix_tokens, spec.has_cls, spec.has_final) == (STAGES, 0, False, True)
     assert (spec.heads, spec.input_size) == (None if name == "FocalNetModel" else 4, 64)
     images = pixels(2, *size)
-    seen = grids(loader(spec), images)
+    seen = grids_of(loader(spec), images)
     with torch.no_grad():
         entered, dims = model.embeddings(normalised(spec, images))
         final = model(normalised(spec, images)).last_hidden_state
@@ -62,7 +51,7 @@ def test_tokens_of_every_stage(name: str, size: tuple[int, int], tmp_path: Path,
 @pytest.mark.parametrize("name", TOKENS)
 def test_each_block_follows_from_the_one_before(name: str, tmp_path: Path, loader: Loader) -> None:
     model = save(tmp_path, name, **TOKENS[name])
-    seen = grids(loader(infer(str(tmp_path), None, None)), pixels(1, 64, 96))
+    seen = grids_of(loader(infer(str(tmp_path), None, None)), pixels(1, 64, 96))
     stages = model.encoder.stages if name == "FocalNetModel" else model.encoder.layers
     for number, stage in enumerate(stages):
         blocks = stage.layers if name == "FocalNetModel" else stage.blocks
@@ -77,9 +66,9 @@ def test_swin_does_not_remember_small_images(tmp_path: Path, loader: Loader) -> 
     save(tmp_path, "SwinModel", **WINDOWS)
     spec = infer(str(tmp_path), None, None)
     backbone, images = loader(spec), pixels(2, 128, 128)
-    before = grids(backbone, images)
+    before = grids_of(backbone, images)
     backbone.visit(pixels(1, 16, 48), lambda _: None)
-    after = grids(backbone, images)
+    after = grids_of(backbone, images)
     assert all(torch.equal(before[layer], after[layer]) for layer in before)
 
 
@@ -87,7 +76,7 @@ def test_swin_pads_grids_that_are_smaller_than_a_window(tmp_path: Path, loader: 
     model = save(tmp_path, "SwinModel", **(WINDOWS | {"depths": [1, 1, 1]}))  # No block shifts its windows.
     spec = infer(str(tmp_path), None, None)
     images = pixels(2, 32, 48)
-    seen = grids(loader(spec), images)
+    seen = grids_of(loader(spec), images)
     with torch.no_grad():
         entered, dims = model.embeddings(normalised(spec, images))
         out = model.encoder(entered, dims, always_partition=True)
@@ -118,7 +107,7 @@ def test_maps_of_every_stage(
     assert (spec.has_cls, spec.prefix_tokens) == (False, 0)
     assert spec.has_final == (name in ("BitModel", "DINOv3ConvNextModel"))
     images = pixels(2, 64, 96)
-    seen = grids(loader(spec), images)
+    seen = grids_of(loader(spec), images)
     with torch.no_grad():
         out = model(normalised(spec, images), output_hidden_states=True)
     for layer, maps in zip(("1", "3"), out.hidden_states[-2:], strict=True):
@@ -134,27 +123,7 @@ def test_bit_without_preactivation_has_no_final_norm(tmp_path: Path) -> None:
     assert not infer(str(tmp_path), None, None).has_final
 
 
-ALONE = (*("swin-t", "swinv2-t", "hiera-t", "bit-50", "dinov3-convnext-t", "aimv2-l14", "capi-l14-in1k"),)
-
-
-@pytest.mark.parametrize("name", ALONE)
-def test_features_do_not_depend_on_the_batch(
-    name: str, small: Callable[[str], Reduced], tmp_path: Path
-) -> None:
-    reduced = small(name)
-    side = reduced.spec.input_size
-    images = pixels(4, side, side + reduced.spec.patch_size)
-    # In float64, since what is asked is whether images touch each other, not how a processor rounds.
-    backbone = load_backbone(replace(reduced.spec, dtype="float64"), device=CPU, cache_dir=tmp_path)
-    together = grids(backbone, images)
-    assert all(grid.dtype == torch.float64 for grid in together.values())
-    for index in (0, 3):
-        alone = grids(backbone, images[index : index + 1])
-        for layer, grid in alone.items():
-            torch.testing.assert_close(grid[0], together[layer][index], rtol=1e-5, atol=1e-5)
-
-
-def test_aimv2_fits_its_positions_to_the_image(small: Callable[[str], Reduced], loader: Loader) -> None:
+def test_aimv2_fits_its_positions_to_the_image(small: Small, loader: Loader) -> None:
     """What enters block 1, less what enters it without positions, is the checkpoint's table, resized."""
     reduced = small("aimv2-l14")
     backbone = loader(reduced.spec)
@@ -162,9 +131,9 @@ def test_aimv2_fits_its_positions_to_the_image(small: Callable[[str], Reduced], 
     images = pixels(1, 3 * patch, 6 * patch)
     embeddings = backbone._network.body.embeddings  # type: ignore[attr-defined]
     table = embeddings.position_embedding.weight.clone()
-    entered = grids(backbone, images)["0"]
+    entered = grids_of(backbone, images)["0"]
     embeddings.position_embedding.weight.zero_()
-    without = grids(backbone, images)["0"]
+    without = grids_of(backbone, images)["0"]
     square = table.T.reshape(1, -1, 4, 4)
     fitted = torch.nn.functional.interpolate(square, size=(3, 6), mode="bicubic", align_corners=False)
     torch.testing.assert_close(entered - without, fitted.permute(0, 2, 3, 1), **CLOSE)

@@ -1,7 +1,6 @@
 """The inside of blocks: what its taps are to each other, in every family."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +15,9 @@ from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import CONVNET_TAPS, BackboneSpec, Layer, Tap
-from tests.zoo.conftest import Loader
+from tests.zoo.conftest import Loader, Small
 from tests.zoo.load.test_infer import save
-from tests.zoo.reduced import Reduced, pixels
+from tests.zoo.reduced import grids_of, layers_of, pixels
 
 BIAS: dict[str, object] = {"layer_scale_init_value": 0.1}
 FAMILIES: dict[str, tuple[str, dict[str, object]]] = {
@@ -134,25 +133,6 @@ def test_the_identities_of_a_block(family: str, tmp_path: Path, loader: Loader) 
     assert deviation((maps @ value).transpose(1, 2).flatten(2), seen["heads"]) < 1e-5
 
 
-def test_taps_do_not_change_the_blocks(loader: Loader) -> None:
-    backbone = loader(find(["mini-beit"])[0])
-    alone: list[Tensor] = []
-    beside: list[Tensor] = []
-    inside = [Layer(index, tap) for tap in sorted(taps_of(backbone.spec)) for index in range(12, 0, -1)]
-    order: list[Layer] = []
-
-    def visitor(shown: Shown) -> None:
-        order.append(shown.layer)
-        if shown.layer.tap in ("block", "final"):
-            beside.append(grid_of(shown).clone())
-
-    backbone.visit(pixels(2, 64, 64), lambda shown: alone.append(grid_of(shown).clone()))
-    backbone.visit(pixels(2, 64, 64), visitor, [*backbone.spec.layers, *inside])
-    assert all(torch.equal(a, b) for a, b in zip(alone, beside, strict=True))
-    taps = taps_of(backbone.spec)
-    assert order == [Layer(0), *(Layer(n, tap) for n in range(1, 13) for tap in taps), Layer(12, "final")]
-
-
 def test_layers_that_are_not_there(loader: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
     backbone = loader(find(["mini-dino"])[0])
     assert isinstance(backbone, HookedBackbone)
@@ -178,29 +158,26 @@ CONVNETS = ("resnet50", "moco-resnet50", "bit-50", "convnext-t", "convnextv2-t",
 
 
 @pytest.mark.parametrize("name", CONVNETS)
-def test_the_identity_of_a_residual_block(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
+def test_the_identity_of_a_residual_block(name: str, small: Small, loader: Loader) -> None:
     backbone = loader(small(name).spec)
     assert isinstance(backbone, HookedBackbone)
     side = backbone.spec.input_size
     images = pixels(2, side, 2 * side)
-    whole: dict[Layer, Tensor] = {}
-    backbone.visit(images, lambda shown: whole.update({shown.layer: grid_of(shown).clone()}))
+    whole = grids_of(backbone, images)
     for index in range(1, backbone.spec.depth + 1):
-        seen: dict[Tap, Tensor] = {}
         layers = [Layer(index, tap) for tap in (*CONVNET_TAPS, "block")]
-        backbone.visit(
-            images, lambda shown, seen=seen: seen.update({shown.layer.tap: grid_of(shown).clone()}), layers
-        )
+        found = layers_of(backbone, images, layers).values()
+        seen = {features.layer.tap: features.grid for features in found}
         assert tuple(seen) == ("input", "skip", "branch", "block")
         total = seen["skip"] + seen["branch"]
         total = total.relu() if "resnet" in name else total
         assert deviation(total, seen["block"]) < 1e-5
-        assert torch.equal(seen["block"], whole[Layer(index)])
+        assert torch.equal(seen["block"], whole[str(index)])
         assert float(seen["branch"].abs().max()) > 0
         if seen["skip"].shape == seen["input"].shape and name != "bit-50":
             assert torch.equal(seen["skip"], seen["input"]) == (index > 1 or "next" in name)
-        if seen["input"].shape == whole[Layer(index - 1)].shape and "next" not in name:
-            assert torch.equal(seen["input"], whole[Layer(index - 1)])
+        if seen["input"].shape == whole[str(index - 1)].shape and "next" not in name:
+            assert torch.equal(seen["input"], whole[str(index - 1)])
 
 
 def grid_of(shown: Shown) -> Tensor:
@@ -222,9 +199,7 @@ def test_a_block_without_skips(loader: Loader) -> None:
 
 
 @pytest.mark.parametrize("name", ["mini-resnet", *CONVNETS, *FAMILIES])
-def test_what_is_held_stays_as_it_was_shown(
-    name: str, small: Callable[[str], Reduced], tmp_path: Path, loader: Loader
-) -> None:
+def test_what_is_held_stays_as_it_was_shown(name: str, small: Small, tmp_path: Path, loader: Loader) -> None:
     """Also after its block, until the forward ends: networks that overwrite are shown as copies."""
     if name in FAMILIES:
         backbone = build(name, tmp_path, loader)

@@ -1,6 +1,5 @@
 """Weights that backbones show without an image: filters, position embeddings, relative position biases."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,10 @@ from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
-from tests.zoo.conftest import Loader
+from tests.zoo.conftest import Loader, Small
 from tests.zoo.features.test_taps import FAMILIES, bias_of, build
 from tests.zoo.load.test_infer import save
-from tests.zoo.reduced import Reduced, normalised, pixels
+from tests.zoo.reduced import normalised, pixels
 
 WITHOUT_POSITIONS = {"capi", "mlcd", "beit", "beit-shared", "beit-unscaled", "data2vec", "aimv2-native"}
 NORMED = ("aimv2", "pe")
@@ -86,9 +85,7 @@ def test_weights_of_radio(tmp_path: Path, loader: Loader) -> None:
     ("name", "side"),
     [("resnet50", 7), ("bit-50", 7), ("convnext-t", 4), ("dinov3-convnext-t", 4), ("swin-t", 4)],
 )
-def test_filters_of_stems_and_no_bias_of_windows(
-    name: str, side: int, small: Callable[[str], Reduced], loader: Loader
-) -> None:
+def test_filters_of_stems_and_no_bias_of_windows(name: str, side: int, small: Small, loader: Loader) -> None:
     backbone = loader(small(name).spec)
     weights = backbone.weights()
     assert weights.filters is not None
@@ -97,7 +94,7 @@ def test_filters_of_stems_and_no_bias_of_windows(
     assert set(weights.reason) == {"positions", "position_bias"}
 
 
-def test_standardised_filters(small: Callable[[str], Reduced], loader: Loader) -> None:
+def test_standardised_filters(small: Small, loader: Loader) -> None:
     backbone = loader(small("bit-50").spec)
     assert isinstance(backbone, HookedBackbone)
     conv = next(module for module in backbone._network.body.modules() if isinstance(module, nn.Conv2d))

@@ -1,10 +1,10 @@
 """A wrong file, mean, deviation, size, activation or interpolation is refused, by the features it gives."""
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
+from functools import cache as once
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -32,7 +32,7 @@ from layerboard.zoo.load.feature_fingerprint import (
     stored_fingerprint,
 )
 from layerboard.zoo.registry.find import find
-from layerboard.zoo.spec import CLIP, HALF, IMAGENET, UNIT, BackboneSpec
+from layerboard.zoo.spec import CLIP, HALF, IMAGENET, UNIT, BackboneSpec, Interpolation
 from layerboard.zoo.view.views import ResizeCrop, View, resized_part
 from tests.zoo.conftest import CPU, Loader
 
@@ -77,19 +77,6 @@ def test_images_are_the_same_on_every_machine() -> None:
     assert abs(fingerprints._signs((4, 65, 96)).double().mean()) < 0.02
 
 
-@contextmanager
-def replaced(modules: list[tuple[nn.Module, str]], make: Callable[[], nn.Module]) -> Iterator[None]:
-    """A network with other modules in some places, each named by its parent and its name there."""
-    before = [getattr(parent, name) for parent, name in modules]
-    for parent, name in modules:
-        setattr(parent, name, make())
-    try:
-        yield
-    finally:
-        for (parent, name), module in zip(modules, before, strict=True):
-            setattr(parent, name, module)
-
-
 def network(backbone: Backbone) -> nn.Module:
     assert isinstance(backbone, HookedBackbone)
     return backbone._network.body
@@ -126,20 +113,18 @@ def other_file(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
             mine[name].copy_(tensor)
 
 
-def other_mean(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
-    """The mean of another family, or one channel's moved by 0.002 to 0.1."""
-    means = [each.mean for each in (IMAGENET, HALF, CLIP, UNIT) if each.mean != spec.mean]
-    moved = [*spec.mean]
-    moved[draw.randrange(3)] += draw.choice((-1, 1)) * draw.uniform(0.002, 0.1)
-    refuse(as_entry(spec, kept(spec), mean=draw.choice([*means, tuple(moved)])), spec)
+def other_colours(fact: str, least: float, most: float) -> Fault:
+    """The mean or the deviation of another family, or one channel's moved by such a share of a deviation."""
 
+    def fault(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
+        own = getattr(spec, fact)
+        others = [getattr(each, fact) for each in (IMAGENET, HALF, CLIP, UNIT) if getattr(each, fact) != own]
+        moved, channel = [*own], draw.randrange(3)
+        moved[channel] += draw.choice((-1, 1)) * draw.uniform(least, most) * spec.std[channel]
+        refuse(as_entry(spec, kept(spec), **{fact: draw.choice([*others, tuple(moved)])}), spec)
 
-def other_deviation(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
-    """The standard deviation of another family, or one channel's scaled by 1 to 50 %."""
-    deviations = [each.std for each in (IMAGENET, HALF, CLIP, UNIT) if each.std != spec.std]
-    scaled = [*spec.std]
-    scaled[draw.randrange(3)] *= 1 + draw.choice((-1, 1)) * draw.uniform(0.01, 0.5)
-    refuse(as_entry(spec, kept(spec), std=draw.choice([*deviations, tuple(scaled)])), spec)
+    fault.__name__ = f"other_{fact}"
+    return fault
 
 
 def other_size(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
@@ -164,15 +149,22 @@ def other_activation(draw: random.Random, spec: BackboneSpec, kept: Loader) -> N
     assert places, spec.name
     own = {named[type(getattr(parent, name))] for parent, name in places}
     other = draw.choice([name for name in ACTIVATIONS if name not in own])
-    with replaced(places, lambda: ACT2FN[other]):
+    before = [getattr(parent, name) for parent, name in places]
+    try:
+        for parent, name in places:
+            setattr(parent, name, ACT2FN[other])
         refuse(backbone, spec)
+    finally:
+        for (parent, name), module in zip(places, before, strict=True):
+            setattr(parent, name, module)
 
 
 def other_interpolation(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
     """Another rule for position embeddings, where there are any to fit; or another filter of images."""
     has_table = position_table(getattr(network(kept(spec)), "embeddings", None)) is not None
     if has_table and draw.random() < 0.5:
-        rule = draw.choice([rule for rule in ("huggingface", "dino", "timm") if rule != spec.interpolation])
+        rules: tuple[Interpolation, ...] = ("huggingface", "dino", "timm")
+        rule = draw.choice([rule for rule in rules if rule != spec.interpolation])
         return refuse(_with_rule(spec, rule), spec)
     resize = partial(resized_part, resampling=Image.Resampling[draw.choice(FILTERS)])
     with pytest.MonkeyPatch.context() as patch:
@@ -180,16 +172,14 @@ def other_interpolation(draw: random.Random, spec: BackboneSpec, kept: Loader) -
         return refuse(kept(spec), spec)
 
 
-def _with_rule(spec: BackboneSpec, rule: str) -> Backbone:
-    entry = replace(spec, interpolation=rule)  # type: ignore[arg-type]
-    if entry not in _BY_RULE:
-        _BY_RULE[entry] = load_backbone(entry, device=CPU, cache_dir=Path())
-    return _BY_RULE[entry]
+@once
+def _with_rule(spec: BackboneSpec, rule: Interpolation) -> Backbone:
+    return load_backbone(replace(spec, interpolation=rule), device=CPU, cache_dir=Path())
 
 
-_BY_RULE: dict[BackboneSpec, Backbone] = {}
 FAULTS: tuple[Fault, ...] = (
-    *(other_file, other_mean, other_deviation, other_size, other_activation, other_interpolation),
+    *(other_file, other_colours("mean", 0.01, 0.4), other_colours("std", 0.01, 0.5)),
+    *(other_size, other_activation, other_interpolation),
 )
 
 

@@ -1,8 +1,6 @@
 """Backbones that are not in the registry: any Hub id or directory in Hugging Face format."""
 
 import json
-import logging
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -13,16 +11,16 @@ import pytest
 import torch
 import transformers
 from huggingface_hub import errors
-from torch import Tensor
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load import rotary_vit
 from layerboard.zoo.load.backbone import load_backbone
+from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
-from layerboard.zoo.spec import CLIP, HALF, IMAGENET, Stage
-from tests.zoo.conftest import CPU, Loader
-from tests.zoo.reduced import Reduced, normalised, pixels
+from layerboard.zoo.spec import Stage
+from tests.zoo.conftest import CPU, Loader, Small
+from tests.zoo.reduced import grids_of, normalised, pixels
 
 VIT = {
     "hidden_size": 32,
@@ -102,9 +100,8 @@ def test_transformers(
     side = 224 if options.get("is_native") else 56  # positions of any size tell none
     assert (spec.heads, spec.input_size, spec.name) == (4, side, str(tmp_path))
     images = pixels(2, 56, 56)
-    layers: dict[str, Tensor] = {}
     backbone = loader(spec)
-    backbone.visit(images, lambda f: layers.update({str(f.layer): f.grid.flatten(1, 2).clone()}))
+    layers = {layer: grid.flatten(1, 2) for layer, grid in grids_of(backbone, images).items()}
     with torch.no_grad():
         out = model(normalised(spec, images), output_hidden_states=True)
     for index in range(3):
@@ -125,46 +122,31 @@ def test_convolutional(name: str, tmp_path: Path, loader: Loader) -> None:
     loader(spec).visit(pixels(1, 24, 40), lambda _: None)
 
 
-@pytest.mark.parametrize("name", ["dino-s16", "clip-b16", "mae-b16", "beit-b16", "resnet50"])
-def test_known_families_give_the_entry(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
+OFFICIAL = {"dino-s16": "ViTModel", "clip-b16": "CLIPVisionModel", "mae-b16": "ViTModel"}
+OFFICIAL |= {"beit-b16": "BeitForMaskedImageModeling", "resnet50": "ResNetModel"}
+
+
+@pytest.mark.parametrize("name", OFFICIAL)
+def test_known_families_give_the_entry_and_the_layers_of_transformers(
+    name: str, small: Small, loader: Loader
+) -> None:
+    """From repositories under the names of transformers 4; of a ResNet, the ends of stages."""
     entry = small(name).spec
     (spec,) = find([entry.repository])
     facts = ("stages", "heads", "prefix_tokens", "has_cls", "has_final", "stem_width")
     assert [getattr(spec, fact) for fact in facts] == [getattr(entry, fact) for fact in facts]
     assert spec.family == ("other" if name == "dino-s16" else entry.family)
-    loader(spec).visit(pixels(1, 64, 64), lambda _: None)
-
-
-@pytest.mark.parametrize(
-    ("preprocessor", "mean", "side"),
-    [
-        ({"image_mean": [0.1, 0.2, 0.3], "image_std": [1, 1, 1], "size": 32}, (0.1, 0.2, 0.3), 32),
-        ({"do_normalize": False, "size": {"shortest_edge": 96}}, (0.0, 0.0, 0.0), 96),
-        ({"crop_size": {"height": 448, "width": 448}}, IMAGENET.mean, 224),
-    ],
-)
-def test_preprocessor(
-    preprocessor: dict[str, object],
-    mean: tuple[float, float, float],
-    side: int,
-    small: Callable[[str], Reduced],
-) -> None:
-    folder = small("resnet50").folder
-    (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor))
-    spec = infer(str(folder), None, None)
-    assert (spec.mean, spec.input_size) == (mean, side)
-
-
-@pytest.mark.parametrize(
-    ("name", "normalisation"), [("clip-b16", CLIP), ("beit-b16", HALF), ("mae-b16", IMAGENET)]
-)
-def test_assumed_normalisation_is_told(
-    name: str, normalisation: object, small: Callable[[str], Reduced], caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING, logger="layerboard.zoo.load.processor"):
-        spec = infer(str(small(name).folder), None, None)
-    assert (spec.mean, spec.std) == (normalisation.mean, normalisation.std)  # type: ignore[attr-defined]
-    assert "has no preprocessor_config.json: mean" in caplog.text
+    images = pixels(2, spec.input_size, spec.input_size)
+    with quiet():
+        model = getattr(transformers, OFFICIAL[name]).from_pretrained(entry.repository).eval()
+    with torch.no_grad():
+        hidden = model(normalised(spec, images), output_hidden_states=True).hidden_states
+    ends = [0, *(index + 1 for index in range(spec.depth) if index + 1 == spec.depth or spec.heads)]
+    found = grids_of(loader(spec), images)
+    for index, expected in zip(ends, hidden if spec.heads else (hidden[0], hidden[-1]), strict=True):
+        tokens = expected if expected.ndim == 3 else expected.flatten(2).mT
+        grid = tokens[:, spec.prefix_tokens :]
+        torch.testing.assert_close(found[str(index)].flatten(1, 2), grid, rtol=1e-4, atol=1e-4)
 
 
 def test_large_native_sizes_are_evaluated_at_224(tmp_path: Path) -> None:
@@ -172,48 +154,6 @@ def test_large_native_sizes_are_evaluated_at_224(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"image_size": 518}))
     assert infer(str(tmp_path), None, None).input_size == 224
-
-
-OWN = {"image_mean": [0.1, 0.2, 0.3], "image_std": [0.5, 0.6, 0.7]}
-OF_TIMM = {"mean": [0.1, 0.2, 0.3], "std": [0.5, 0.6, 0.7]}
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"processor_config.json": {"image_processor": OWN}},
-        {"processor_config.json": {"processor_class": "A", "video_processor": OWN}},
-        {"processor_config.json": {"processor_class": "A"}, "preprocessor_config.json": OWN},
-        {"preprocessor_config.json": {"image_processor": OWN, "tokenizer": {}}},
-        {"preprocessor_config.json": {"size": 56}, "open_clip_config.json": {"preprocess_cfg": OF_TIMM}},
-        {"config.json": {"pretrained_cfg": OF_TIMM}},
-    ],
-)
-def test_what_a_file_says_of_images_is_never_assumed(
-    files: dict[str, dict[str, object]], small: Callable[[str], Reduced]
-) -> None:
-    folder = small("dino-s16").folder
-    for name, content in files.items():
-        path = folder / name
-        before = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps(before | content), encoding="utf-8-sig")
-    spec = infer(str(folder), None, None)
-    assert (spec.mean, spec.std) == ((0.1, 0.2, 0.3), (0.5, 0.6, 0.7))
-    (folder / "video_preprocessor_config.json").write_text(
-        json.dumps({"video_processor": OWN | {"image_std": 1.0}})
-    )
-    with pytest.raises(InputError, match=r"beside it mean .* remove the file that is not the network's"):
-        infer(str(folder), None, None)
-
-
-@pytest.mark.parametrize("key", ["do_flip_channel_order", "do_grayscale", "rescale_offset"])
-def test_colours_that_no_mean_and_std_express_are_refused(key: str, small: Callable[[str], Reduced]) -> None:
-    folder = small("dino-s16").folder
-    (folder / "preprocessor_config.json").write_text(json.dumps({key: True}))
-    with pytest.raises(InputError, match=f"asks for {key} .True., but images are given as RGB"):
-        infer(str(folder), None, None)
-    (folder / "preprocessor_config.json").write_text(json.dumps({key: False}))
-    assert infer(str(folder), None, None).mean
 
 
 def test_unknown_model_type_lists_the_supported_ones(tmp_path: Path) -> None:
@@ -237,12 +177,12 @@ def test_a_tower_inside_a_whole_model(nested: bool, tmp_path: Path, loader: Load
     loader(spec).visit(pixels(1, 56, 56), lambda _: None)
 
 
-def test_timm_directories_need_an_entry(small: Callable[[str], Reduced]) -> None:
+def test_timm_directories_need_an_entry(small: Small) -> None:
     with pytest.raises(InputError, match=r"has no config.json|describes model type 'none'"):
         infer(str(small("moco-b16").folder), None, None)
 
 
-def test_a_repository_in_the_cache_of_the_hub(small: Callable[[str], Reduced], tmp_path: Path) -> None:
+def test_a_repository_in_the_cache_of_the_hub(small: Small, tmp_path: Path) -> None:
     """Offline, from a cache laid out as huggingface_hub does, at the commit that its main branch names."""
     commit = "0123456789abcdef0123456789abcdef01234567"
     store = tmp_path / "cache" / "hub" / "models--somebody--vit"

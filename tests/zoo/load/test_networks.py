@@ -10,7 +10,6 @@ from safetensors.torch import load_file, save_file
 
 from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import describe_backbone, identify
 from layerboard.zoo.load.files import locate
 from layerboard.zoo.load.network import read_network_of
@@ -18,8 +17,8 @@ from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors
-from tests.zoo.published import publish
-from tests.zoo.reduced import Published, reduce
+from tests.zoo.published import Published, publish
+from tests.zoo.reduced import grids_of, pixels, reduce
 
 Under = Callable[[Tensors, Tensors], object]
 
@@ -38,16 +37,8 @@ def chunked(tensors: Tensors) -> Tensors:
 
 def shown(spec: BackboneSpec, loader: Loader) -> torch.Tensor:
     """What the last block shows of one image."""
-    found: list[torch.Tensor] = []
-    side = spec.input_size
-    pixels = torch.arange(3 * side * side, dtype=torch.int32).remainder(251).to(torch.uint8)
-
-    def visitor(features: object) -> None:
-        assert isinstance(features, LayerFeatures)
-        found.append(features.grid)
-
-    loader(spec).visit(pixels.view(1, 3, side, side), visitor, [Layer(spec.depth)])
-    return found[0]
+    (grid,) = grids_of(loader(spec), pixels(1, *[spec.input_size] * 2), [Layer(spec.depth)]).values()
+    return grid
 
 
 @pytest.fixture

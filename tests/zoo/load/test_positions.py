@@ -1,7 +1,6 @@
 """Images of other sizes than those of the training: rules for position embeddings, and fingerprints."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache as once
 from pathlib import Path
@@ -24,8 +23,8 @@ from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Interpolation
 from layerboard.zoo.spec.origin import ORIGINAL
-from tests.zoo.conftest import Loader
-from tests.zoo.reduced import Reduced, pixels
+from tests.zoo.conftest import Loader, Small
+from tests.zoo.reduced import grids_of, pixels
 
 RULES: tuple[Interpolation, ...] = ("huggingface", "dino", "timm", "google")
 
@@ -99,10 +98,10 @@ SIZES = ((160, 160), (224, 224), (448, 448), (224, 320))
 
 @pytest.mark.parametrize("name", RULE_OF)
 def test_entries_have_the_rule_of_their_authors(
-    name: str, small: Callable[[str], Reduced], loader: Loader, monkeypatch: pytest.MonkeyPatch
+    name: str, small: Small, loader: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Networks with the full table of 224 px (DINOv2: 518 px) whose layer 0 is the positions alone."""
-    monkeypatch.setattr("tests.zoo.reduced.SIDE", 14)
+    monkeypatch.setattr("tests.zoo.published.SIDE", 14)
     reduced = small(name)
     backbone = loader(reduced.spec)
     assert isinstance(backbone, HookedBackbone)
@@ -118,12 +117,11 @@ def test_entries_have_the_rule_of_their_authors(
     norm = getattr(body, "pre_layrnorm", torch.nn.Identity())
     for size in SIZES:
         rows, columns = (round(side / patch) for side in size)
-        images, seen = pixels(1, rows * patch, columns * patch), []
-        backbone.visit(images, lambda f: seen.append(f.grid.clone()), reduced.spec.layers[:1])  # noqa: B023
+        entered = grids_of(backbone, pixels(1, rows * patch, columns * patch), reduced.spec.layers[:1])["0"]
         is_trained = prefix + rows * columns == len(table)
         whole = table if is_trained else resized(table, prefix, (rows, columns), RULE_OF[name])
         expected = norm(whole[prefix:])
-        torch.testing.assert_close(seen[0].flatten(0, 2), expected, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(entered.flatten(0, 2), expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("cells", [(5, 7), (3, 3), (14, 13), (24, 24), (2, 37)])
@@ -150,10 +148,7 @@ def test_rules_point_by_point(rule: Interpolation, cells: tuple[int, int], side:
 
 
 def first_layer(spec: BackboneSpec, images: Tensor, loader: Loader) -> Tensor:
-    seen: list[Tensor] = []
-    backbone = loader(spec)
-    backbone.visit(images, lambda f: seen.append(f.grid.clone()), backbone.spec.layers[:1])
-    return seen[0]
+    return grids_of(loader(spec), images, spec.layers[:1])["0"]
 
 
 @pytest.mark.parametrize(
@@ -164,9 +159,7 @@ def first_layer(spec: BackboneSpec, images: Tensor, loader: Loader) -> Tensor:
         *("metaclip2-h14", "ijepa-h14", "dinov2-s14", "siglip-b16", "deit-b16-distilled", "resnet50"),
     ],
 )
-def test_no_record_names_a_rule_that_changes_nothing(
-    name: str, small: Callable[[str], Reduced], loader: Loader
-) -> None:
+def test_no_record_names_a_rule_that_changes_nothing(name: str, small: Small, loader: Loader) -> None:
     """Asked of an entry, and of its directory alone, which tells its type."""
     reduced = small(name).spec
     side = reduced.patch_size

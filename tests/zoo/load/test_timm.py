@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.load.backbone import describe_backbone, identify, load_backbone
 from layerboard.zoo.own import timm_models
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer, Stage
 from layerboard.zoo.spec.origin import TIMM
 from tests.zoo.own.module.networks import SIZE, WIDTH, Vit
+from tests.zoo.reduced import grids_of, layers_of, pixels
 
 CPU = torch.device("cpu")
 SETTINGS = {
@@ -129,22 +129,20 @@ def test_weights_are_a_file_s_and_the_identity_is_theirs(weights: Path, tmp_path
     assert identity.revision.startswith("sha256:")
     backbone = load_backbone(spec, device=CPU, cache_dir=tmp_path)
     assert backbone.fingerprint == identity.fingerprint
-    seen: list[Shown] = []
-    pixels = torch.randint(0, 256, (2, 3, SIZE, 2 * SIZE), dtype=torch.uint8)
-    backbone.visit(pixels, seen.append, [Layer(3), Layer(3, "final")])
+    images = pixels(2, SIZE, 2 * SIZE)
+    features = layers_of(backbone, images, [Layer(3), Layer(3, "final")])["3"]
     net = Vit()
     net.load_state_dict(load_file(weights))
-    expected = by_hand(net, pixels)
-    assert isinstance(seen[0], LayerFeatures)
-    assert seen[0].cls is not None
-    torch.testing.assert_close(seen[0].cls, expected[:, 0])
-    torch.testing.assert_close(seen[0].grid, expected[:, 1:].unflatten(1, (4, 8)))
+    expected = by_hand(net, images)
+    assert features.cls is not None
+    torch.testing.assert_close(features.cls, expected[:, 0])
+    torch.testing.assert_close(features.grid, expected[:, 1:].unflatten(1, (4, 8)))
 
 
-def by_hand(net: Vit, pixels: Tensor) -> Tensor:
+def by_hand(net: Vit, images: Tensor) -> Tensor:
     """The last block's output."""
     mean, std = (torch.tensor(SETTINGS[name])[:, None, None] for name in ("mean", "std"))
-    x = net.embed((pixels / 255 - mean) / std)
+    x = net.embed((images / 255 - mean) / std)
     for block in net.blocks:
         x = block(x)
     return x
@@ -192,10 +190,8 @@ def test_timm_itself(tmp_path: Path) -> None:
     assert (spec.depth, spec.width, spec.prefix_tokens, spec.fixed_size) == (12, 192, 1, False)
     assert (spec.mean, spec.family) == ((0.5, 0.5, 0.5), "vit")
     backbone = load_backbone(spec, device=CPU, cache_dir=tmp_path)
-    seen: list[Shown] = []
-    pixels = torch.randint(0, 256, (1, 3, 224, 224), dtype=torch.uint8)
-    backbone.visit(pixels, seen.append, [Layer(12, "final")])
+    images = pixels(1, 224, 224)
+    (grid,) = grids_of(backbone, images, [Layer(12, "final")]).values()
     with torch.no_grad():
-        expected = net.eval().forward_features((pixels / 255 - 0.5) / 0.5)
-    assert isinstance(seen[0], LayerFeatures)
-    torch.testing.assert_close(seen[0].grid.flatten(1, 2), expected[:, 1:], atol=1e-4, rtol=1e-4)
+        expected = net.eval().forward_features((images / 255 - 0.5) / 0.5)
+    torch.testing.assert_close(grid.flatten(1, 2), expected[:, 1:], atol=1e-4, rtol=1e-4)

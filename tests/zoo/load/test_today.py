@@ -1,30 +1,32 @@
-"""Families of today: RADIO and TIPS against plain torch, the authors' configuration, files of other sizes."""
+"""Families of today: every layer against plain torch, and what their authors' configurations say."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
+from torch import nn
 
 from layerboard.zoo.entries.family import NetworkSize
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.load.adapters import fitted_positions
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.config import RADIO_SIZES, read_network
 from layerboard.zoo.load.infer import infer
-from layerboard.zoo.load.rotary_vit import edge
 from layerboard.zoo.registry.find import find
-from layerboard.zoo.spec import BackboneSpec, Dtype, Stage
+from layerboard.zoo.spec import BackboneSpec, Dtype, Layer, Stage
 from tests.zoo import today_hub
-from tests.zoo.conftest import Loader
-from tests.zoo.layouts import Tensors
-from tests.zoo.load.test_convert import agree, expected
-from tests.zoo.published import LAYOUTS, publish
-from tests.zoo.reduced import Published, Reduced, normalised, pixels
+from tests.zoo.conftest import Loader, Small
+from tests.zoo.layouts import Tensors, fill
+from tests.zoo.load.test_convert import agree, layers
+from tests.zoo.published import publish
+from tests.zoo.reduced import Published, grids_of, normalised, pixels
 
 ORIGINALS = {"c-radio-v4-h16": today_hub.radio, "c-radio-v3-h16": today_hub.radio}
 ORIGINALS |= {"tipsv2-b14": today_hub.tips, "tipsv2-g14": today_hub.tips}
@@ -40,7 +42,7 @@ def compare(spec: BackboneSpec, tensors: Tensors, cells: tuple[int, int], loader
 @pytest.mark.parametrize("name", ORIGINALS)
 @pytest.mark.parametrize("cells", [(4, 4), (3, 5), (7, 4)])
 def test_every_layer_is_that_of_the_original(
-    name: str, cells: tuple[int, int], small: Callable[[str], Reduced], loader: Loader
+    name: str, cells: tuple[int, int], small: Small, loader: Loader
 ) -> None:
     """The files have the authors' names; TIPS is compared on squares, which its reference is written for."""
     reduced = small(name)
@@ -122,7 +124,7 @@ def test_authors_configurations_that_make_no_sense(broken: dict[str, object]) ->
 
 
 def test_a_repository_of_radio_as_its_authors_publish_it(
-    small: Callable[[str], Reduced], loader: Loader, monkeypatch: pytest.MonkeyPatch
+    small: Small, loader: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With their configuration, and with what their class stores beside the network."""
     reduced = small("c-radio-v4-h16")
@@ -144,49 +146,6 @@ def test_a_repository_of_radio_as_its_authors_publish_it(
         loader(replace(spec, prefix_tokens=8))
 
 
-@pytest.mark.parametrize(
-    ("layout", "entry", "words"),
-    [
-        ("pe-spatial", "pe-core-s16", "a final norm: False, not True"),
-        ("pe-core", "pe-spatial-s16", "cannot be split into|a final norm: True, not False"),
-        ("pe-scaled", "pe-spatial-l14", "prefix tokens: 0, not 1; a class token: False, not True"),
-        ("capi", "pe-core-l14", "its type is capi, not perception_encoder"),
-        ("pe-scaled", "capi-l14-in1k", "its type is perception_encoder, not capi"),
-    ],
-)
-def test_files_of_another_size_or_family(
-    layout: str, entry: str, words: str, tmp_path: Path, loader: Loader
-) -> None:
-    published = publish(layout, tmp_path)
-    with pytest.raises(InputError, match=words):
-        loader(replace(find([entry])[0], repository=published.spec.repository))
-
-
-def test_a_misshapen_projection_is_refused(tmp_path: Path, loader: Loader) -> None:
-    published = publish("pe-core", tmp_path)
-    key = "transformer.resblocks.1.attn.in_proj_bias"
-    tensors = published.tensors | {key: published.tensors[key][:-3].clone()}
-    torch.save(LAYOUTS["pe-core"].content(tensors), published.spec.repository)
-    with pytest.raises(InputError, match="have misshapen tensors of a perception_encoder network"):
-        loader(published.spec)
-
-
-def test_registers_go_round_the_edge() -> None:
-    found = edge(8, torch.device("cpu"))
-    assert found.tolist() == [[0, 0], [0.5, 0], [1, 0], [1, 0.5], [1, 1], [0.5, 1], [0, 1], [0, 0.5]]
-
-
-@pytest.mark.parametrize("cells", [(1, 1), (1, 5), (4, 1)])
-@pytest.mark.parametrize("name", ["capi", "pe-core"])
-def test_grids_of_one_row_or_column(
-    name: str, cells: tuple[int, int], tmp_path: Path, loader: Loader
-) -> None:
-    published = publish(name, tmp_path)
-    patch = published.spec.patch_size
-    images = pixels(1, cells[0] * patch, cells[1] * patch)
-    agree(loader(published.spec), expected(published, images), images)
-
-
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_angles_are_exact_in_networks_of_half_precision(dtype: Dtype, tmp_path: Path, cache: Path) -> None:
     published: Published = publish("capi", tmp_path)
@@ -197,3 +156,194 @@ def test_angles_are_exact_in_networks_of_half_precision(dtype: Dtype, tmp_path: 
     found = backbone._network.blocks[0].get_submodule("rotary").get_buffer("frequencies")
     assert torch.equal(found, published.tensors["encoder.blocks.0.residual1.fn.rope.freqs"])
     assert backbone._network.blocks[0].get_parameter("mlp.fc1.weight").dtype == getattr(torch, dtype)
+
+
+VJEPA = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "crop_size": 64}
+VJEPA |= {"pred_hidden_size": 24, "pred_num_attention_heads": 2, "pred_num_hidden_layers": 1}
+
+
+def stored(model: transformers.PreTrainedModel, folder: Path, part: str) -> Tensors:
+    """Save a model with random tensors in a part of it; gives that part's."""
+    model.save_pretrained(folder)
+    tensors = load_file(folder / "model.safetensors")
+    drawn = fill({name: tuple(t.shape) for name, t in tensors.items() if name.startswith(part)})
+    save_file(tensors | drawn, folder / "model.safetensors", metadata={"format": "pt"})
+    return drawn
+
+
+@pytest.mark.parametrize("cells", [(16, 16), (17, 15), (3, 5)])
+def test_every_layer_of_sam(cells: tuple[int, int], tmp_path: Path, loader: Loader) -> None:
+    """A whole model's repository; windows of 14 cells, of which grids of 17 are no multiple."""
+    shape = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "mlp_dim": 64}
+    vision = shape | {"image_size": 256, "global_attn_indexes": [1]}
+    decoder = {"hidden_size": 256, "num_hidden_layers": 1, "num_attention_heads": 2, "mlp_dim": 8}
+    config = transformers.SamConfig(vision_config=vision, mask_decoder_config=decoder)
+    encoder = stored(transformers.SamModel(config), tmp_path, "vision_encoder.")
+    spec = infer(str(tmp_path), None, None)
+    assert (spec.family, spec.prefix_tokens, spec.has_cls, spec.has_final) == ("SAM", 0, False, False)
+    images = pixels(2, cells[0] * 16, cells[1] * 16)
+    backbone = loader(spec)
+    agree(backbone, today_hub.sam(encoder, normalised(spec, images), 4), images)
+    positions = backbone.weights().positions
+    assert positions is not None
+    assert torch.equal(positions, encoder["vision_encoder.pos_embed"][0])
+
+
+@pytest.mark.parametrize("cells", [(4, 4), (3, 5)])
+def test_every_layer_of_vjepa(cells: tuple[int, int], tmp_path: Path, loader: Loader) -> None:
+    """Also at sizes that are not the training's, which the class of transformers takes for the training's."""
+    model = transformers.VJEPA2Model(transformers.VJEPA2Config(**VJEPA))
+    tensors = stored(model, tmp_path, "encoder.")
+    spec = infer(str(tmp_path), None, None)
+    assert (spec.family, spec.prefix_tokens, spec.has_cls, spec.has_final) == ("V-JEPA", 0, False, True)
+    assert (spec.input_size, spec.mlp_width) == (64, 256)
+    images = pixels(2, cells[0] * 16, cells[1] * 16)
+    backbone = loader(spec)
+    agree(backbone, today_hub.vjepa(tensors, normalised(spec, images), 4), images)
+    filters = backbone.weights().filters
+    assert filters is not None
+    weight = tensors["encoder.embeddings.patch_embeddings.proj.weight"]
+    torch.testing.assert_close(filters, weight.sum(2))
+
+
+@pytest.mark.parametrize("cells", [(4, 4), (3, 5)])
+def test_every_layer_of_pixio(cells: tuple[int, int], tmp_path: Path, loader: Loader) -> None:
+    """The first of eight class tokens is the one that is read; none of them is a patch."""
+    shape = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "image_size": 64}
+    tensors = stored(transformers.PixioModel(transformers.PixioConfig(**shape)), tmp_path, "")
+    spec = infer(str(tmp_path), None, None)
+    assert (spec.family, spec.prefix_tokens, spec.has_cls, spec.has_final) == ("Pixio", 8, True, True)
+    images = pixels(2, cells[0] * 16, cells[1] * 16)
+    assert len(spec.layers) == 5
+    agree(loader(spec), today_hub.pixio(tensors, normalised(spec, images), 4), images)
+
+
+HIERA_HEADS = [1, 2, 2, 4]
+HIERA: dict[str, Any] = {
+    "embed_dim": 8,
+    "depths": [2, 2, 2, 1],
+    "num_heads": HIERA_HEADS,
+    "image_size": [64, 64],
+}
+HIERA_STAGES = (Stage(2, 8, 4), Stage(2, 16, 8), Stage(2, 32, 16), Stage(1, 64, 32))
+LOCAL = 5
+"""Blocks up to the one that pools what the second stage gives attend inside units."""
+
+
+def hiera(folder: Path, name: str = "HieraModel", **options: Any) -> tuple[BackboneSpec, Tensors]:
+    """A small network of a class of transformers on disk: what is inferred of it, and its tensors."""
+    model_class = getattr(transformers, name)
+    tensors = stored(model_class(transformers.HieraConfig(**(HIERA | options))), folder, "")
+    return infer(str(folder), None, None), tensors
+
+
+@pytest.mark.parametrize("name", ["HieraModel", "HieraForImageClassification"])
+@pytest.mark.parametrize("size", [(64, 64), (96, 160)])
+def test_every_layer_of_hiera(name: str, size: tuple[int, int], tmp_path: Path, loader: Loader) -> None:
+    """Against an implementation that never leaves the order of rows and columns."""
+    spec, tensors = hiera(tmp_path, name)
+    assert (spec.family, spec.stages, spec.heads) == ("Hiera", HIERA_STAGES, 4)
+    assert (spec.prefix_tokens, spec.has_cls, spec.has_final, spec.input_size) == (0, False, False, 64)
+    images = pixels(2, *size)
+    assert len(spec.layers) == 8
+    agree(loader(spec), today_hub.hiera(tensors, normalised(spec, images), HIERA_HEADS), images)
+
+
+@pytest.mark.parametrize("pixel", [(0, 0), (31, 32), (37, 70), (63, 95)])
+def test_a_cell_sees_the_pixels_at_its_place(pixel: tuple[int, int], tmp_path: Path, loader: Loader) -> None:
+    """One pixel changes the cells whose filters reach it, then all cells of their units, and no others."""
+    spec, _ = hiera(tmp_path)
+    images = pixels(2, 64, 96)
+    images[1] = images[0]
+    images[1, :, pixel[0], pixel[1]] = 255 - images[0, :, pixel[0], pixel[1]]
+    grids = grids_of(loader(spec), images).values()
+    changed = [(one != other).any(-1) for one, other in grids]
+    reached = torch.zeros(16, 24, dtype=torch.bool)
+    for row in range(16):
+        for column in range(24):  # filters of 7 pixels, 4 apart, 3 beyond the edge
+            reached[row, column] = abs(4 * row - pixel[0]) <= 3 and abs(4 * column - pixel[1]) <= 3
+    assert torch.equal(changed[0], reached)
+    units = nn.functional.max_pool2d(reached[None].float(), 8)[0].bool()
+    assert 0 < units.sum() < units.numel()
+    for index in range(1, LOCAL + 1):
+        side = 32 // spec.stage_of(Layer(index)).stride
+        assert torch.equal(changed[index], units.repeat_interleave(side, 0).repeat_interleave(side, 1))
+    assert all(each.all() for each in changed[LOCAL + 1 :])
+
+
+def test_a_field_lies_in_the_unit_of_the_centre(tmp_path: Path, loader: Loader) -> None:
+    spec, _ = hiera(tmp_path)
+    images = pixels(1, 96, 96)
+    asked = (Layer(0), Layer(LOCAL), Layer(7))
+    stem, local, last = loader(spec).receptive_fields(images, asked, lambda width: range(0, width, 5))
+    assert (stem.cells, local.cells, last.cells) == ((24, 24), (6, 6), (3, 3))
+    inside = torch.zeros(96, 96, dtype=torch.bool)
+    inside[45:52, 45:52] = True  # the filter of cell 12 of 24
+    assert torch.equal(stem.strength > 0, inside)
+    inside[:] = False
+    inside[29:64, 29:64] = True  # the middle one of 3 x 3 units, and what its filters see beyond
+    assert torch.equal(local.strength > 0, inside)
+    assert (last.strength > 0).all()
+
+
+def test_weights_of_hiera(tmp_path: Path, loader: Loader) -> None:
+    spec, tensors = hiera(tmp_path)
+    weights = loader(spec).weights()
+    assert weights.filters is not None
+    assert weights.positions is not None
+    torch.testing.assert_close(weights.filters, tensors["embeddings.patch_embeddings.projection.weight"])
+    assert torch.equal(weights.positions.flatten(0, 1), tensors["embeddings.position_embeddings"][0])
+    assert (weights.position_bias, weights.positions.shape) == (None, (16, 16, 8))
+
+
+@pytest.mark.parametrize("rule", ["huggingface", "dino", "timm"])
+def test_positions_are_fitted_to_the_cells_of_the_first_stage(
+    rule: str, tmp_path: Path, loader: Loader
+) -> None:
+    spec, tensors = hiera(tmp_path)
+    spec = replace(spec, interpolation=rule)  # type: ignore[arg-type]
+    images = pixels(1, 64, 96)
+    backbone = loader(spec)
+    entered = layers(backbone, images)[0]
+    table = backbone._network.body.embeddings.position_embeddings  # type: ignore[attr-defined]
+    table.zero_()
+    fitted = fitted_positions(tensors["embeddings.position_embeddings"], (16, 24), spec.interpolation)
+    torch.testing.assert_close(entered - layers(backbone, images)[0], fitted, rtol=1e-4, atol=1e-4)
+
+
+def refusal(backbone: Backbone, height: int, layer: Layer) -> str:
+    with pytest.raises(InputError) as caught:
+        backbone.visit(pixels(1, height, 64), lambda _: None, (layer,))
+    return str(caught.value)
+
+
+def test_what_hiera_refuses(tmp_path: Path, loader: Loader) -> None:
+    """Attention is inside units, or pooled, so that there is no table of all cells by all cells."""
+    backbone = loader(hiera(tmp_path)[0])
+    assert "sides are multiples of 32 px, not 64 x 48" in refusal(backbone, 48, Layer(1))
+    assert "whose attention probabilities cannot be read" in refusal(backbone, 64, Layer(1, "probabilities"))
+    assert refusal(backbone, 64, Layer(1, "norm1")).endswith("its taps are input and block.")
+
+
+def test_what_enters_a_block_that_pools(tmp_path: Path, loader: Loader) -> None:
+    """It is what the stage before gave, in the places of that stage."""
+    spec, _ = hiera(tmp_path)
+    asked = (Layer(2), Layer(3, "input"), Layer(7, "input"), Layer(6))
+    grids = grids_of(loader(spec), pixels(1, 64, 96), asked)
+    assert torch.equal(grids["2"], grids["3.input"])
+    assert torch.equal(grids["6"], grids["7.input"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"num_query_pool": 2}, "num_query_pool is 2, not 3; .* give the one without -mae, which holds the"),
+        ({"masked_unit_size": [16, 16]}, r"masked_unit_size is \(16, 16\), not \(8, 8\)"),
+        ({"patch_stride": [4, 2]}, r"patch_stride is \(4, 2\), not \(4, 4\)"),
+    ],
+)
+def test_other_poolings(options: dict[str, Any], words: str, tmp_path: Path) -> None:
+    transformers.HieraConfig(**(HIERA | options)).save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").touch()
+    with pytest.raises(InputError, match=words):
+        infer(str(tmp_path), None, None)

@@ -1,7 +1,6 @@
 """ONNX files of others as backbones: which outputs are taken for what, and what is refused."""
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,16 +11,16 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.features import LayerFeatures, Shown
+from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import describe_backbone, identify, load_backbone
 from layerboard.zoo.own import onnx_file
 from layerboard.zoo.own.onnx_export import Outputs, write_onnx
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import IMAGENET, Layer, Stage
 from layerboard.zoo.view.views import ResizeCrop
-from tests.zoo.conftest import Loader
+from tests.zoo.conftest import Loader, Small
 from tests.zoo.features.test_cut import FAMILIES
-from tests.zoo.reduced import Reduced, pixels
+from tests.zoo.reduced import layers_of, pixels
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -54,10 +53,7 @@ def write(
 
 def shown(name: str, images: Tensor) -> LayerFeatures:
     (spec,) = find([name])
-    seen: list[Shown] = []
-    load_backbone(spec, device=CPU, cache_dir=Path()).visit(images, seen.append)
-    (features,) = seen
-    assert isinstance(features, LayerFeatures)
+    (features,) = layers_of(load_backbone(spec, device=CPU, cache_dir=Path()), images).values()
     return features
 
 
@@ -269,7 +265,7 @@ def test_what_is_no_file_of_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_one_of_each_architecture_is_exported(
-    name: str, small: Callable[[str], Reduced], loader: Loader, tmp_path: Path
+    name: str, small: Small, loader: Loader, tmp_path: Path
 ) -> None:
     backbone = loader(small(name).spec)
     spec, to = backbone.spec, tmp_path / "net.onnx"

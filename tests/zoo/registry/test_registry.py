@@ -79,15 +79,6 @@ def test_pinned_revisions_are_commits() -> None:
     assert all(len(revision) == 40 and int(revision, 16) for revision in pinned)
 
 
-def test_entries_that_tables_of_published_numbers_name_exist() -> None:
-    sizes = {"s14": 384, "b14": 768, "l14": 1024, "g14": 1536}
-    for size, width in sizes.items():
-        plain, registers = find([f"dinov2-{size}"])[0], find([f"dinov2-{size}-reg"])[0]
-        assert (plain.width, registers.width) == (width, width)
-        assert (plain.prefix_tokens, registers.prefix_tokens) == (1, 5)
-    assert find(["dino-resnet50"])[0].heads is None
-
-
 @pytest.mark.parametrize("family", dict.fromkeys(spec.family for spec in FROM_FILES))
 def test_parameters_are_those_of_the_network_at_full_size(family: str) -> None:
     specs = [spec for spec in FROM_FILES if spec.family == family]

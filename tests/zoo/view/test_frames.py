@@ -84,18 +84,6 @@ def test_a_video_of_a_turned_telephone_is_turned(tmp_path: Path) -> None:
     assert [found.getpixel(place)[0] > 128 for place in ((40, 8), (8, 8), (40, 56))] == [True, False, False]
 
 
-def test_a_video_gives_evenly_spaced_pictures(tmp_path: Path) -> None:
-    path = tmp_path / "clip.mp4"
-    write_video(path, [Image.new("RGB", (64, 48), (shade,) * 3) for shade in SHADES])
-    found = frames_of(path, 3)
-    assert [name for name, _ in found] == [f"clip.mp4 frame {index}" for index in (0, 2, 4)]
-    shades = [int(np.asarray(image).mean()) for _, image in found]
-    assert np.abs(np.array(shades) - [SHADES[index] for index in (0, 2, 4)]).max() <= 12
-    path.write_bytes(b"words")
-    with pytest.raises(InputError, match=r"cannot decode video .*clip\.mp4: "):
-        frames_of(path, 3)
-
-
 LISTS = {
     "ffconcat": "ffconcat version 1.0\nfile real.mp4\n",
     "HLS": "#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\nreal.mp4\n#EXT-X-ENDLIST\n",
@@ -119,9 +107,12 @@ def test_a_list_of_files_is_no_video(tmp_path: Path, kind: str, ending: str) -> 
 @pytest.mark.parametrize("ending", ["mp4", "mov", "m4v", "mkv", "avi", "mpeg"])
 def test_videos_of_every_kind_are_read(tmp_path: Path, ending: str) -> None:
     write_video(tmp_path / f"a.{ending}", [Image.new("RGB", (64, 48), (shade,) * 3) for shade in SHADES])
-    found = frames_of(tmp_path / f"a.{ending}", 2)
-    assert [name for name, _ in found] == [f"a.{ending} frame {index}" for index in (0, 4)]
-    assert [round(np.asarray(image).mean(), -1) for _, image in found] == [10, 250]
+    found = frames_of(tmp_path / f"a.{ending}", 3)
+    assert [name for name, _ in found] == [f"a.{ending} frame {index}" for index in (0, 2, 4)]
+    assert [round(np.asarray(image).mean(), -1) for _, image in found] == [10, 150, 250]
+    (tmp_path / f"a.{ending}").write_bytes(b"words")
+    with pytest.raises(InputError, match=rf"cannot decode video .*a\.{ending}: "):
+        frames_of(tmp_path / f"a.{ending}", 3)
 
 
 def test_all_frames_together_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

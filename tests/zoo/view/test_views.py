@@ -38,6 +38,7 @@ from layerboard.zoo.view.views import (
     tiles_of,
     view_size,
 )
+from tests.zoo.load.test_positions import antialiased
 
 Array = NDArray[np.float64]
 
@@ -238,23 +239,6 @@ def test_the_first_tile_wins_where_tiles_overlap() -> None:
         assert grid[row, column] == min(covering)
 
 
-def _cubic(x: Array) -> Array:
-    """Keys' cubic with a = -1/2, which Pillow uses."""
-    x = np.minimum(np.abs(x), 2)
-    near = 1.5 * x**3 - 2.5 * x**2 + 1
-    far = -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
-    return np.asarray(np.where(x < 1, near, far))
-
-
-def _resample(length: int, new: int) -> Array:
-    """Matrix [new length] of bicubic resampling, the filter stretched when it shrinks."""
-    scale = length / new
-    stretch = max(scale, 1.0)
-    centres = (np.arange(new) + 0.5) * scale
-    weights = _cubic((np.arange(length)[None] + 0.5 - centres[:, None]) / stretch)
-    return np.asarray(weights / weights.sum(1, keepdims=True))
-
-
 def _torchvision_rule(image: Image.Image, short: int, crop: int) -> Array:
     """Resize(short), CenterCrop(crop) by torchvision's arithmetic, resampled by matrices in float64."""
     width, height = image.size
@@ -262,7 +246,7 @@ def _torchvision_rule(image: Image.Image, short: int, crop: int) -> Array:
         new_height, new_width = short, int(short * width / height)
     else:
         new_height, new_width = int(short * height / width), short
-    across, down = _resample(width, new_width), _resample(height, new_height)
+    across, down = antialiased(new_width, width), antialiased(new_height, height)
     # Pillow rounds and clips between its two passes, across first.
     pixels = np.asarray(image, dtype=np.float64)
     pixels = np.clip(np.floor(across @ pixels + 0.5), 0, 255)

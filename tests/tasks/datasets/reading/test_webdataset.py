@@ -16,6 +16,7 @@ from layerboard.tasks.datasets.reading.archives import unpacked
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.reading.webdataset import expanded
 from layerboard.zoo.errors import InputError
+from tests.tasks.datasets.reading.test_zipped import refuse_and_write_nothing
 
 Files = Mapping[str, bytes | str]
 
@@ -173,12 +174,8 @@ def test_a_tar_of_folders_numbers_and_captions(tmp_path: Path) -> None:
 def test_unsafe_and_mixed_archives_are_refused_and_write_nothing(
     tmp_path: Path, files: Files, changes: dict[str, object], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("layerboard.tasks.datasets.reading.zipped.FREE", 2**21)
     monkeypatch.setattr("layerboard.tasks.datasets.reading.zipped.RATIO", 0.5)
-    path = tar(tmp_path / "in/x.tar", files, **changes)
-    with pytest.raises(InputError, match=words):
-        unpacked(str(path), tmp_path / "in" / "cache")
-    assert not [each for each in tmp_path.rglob("*") if each.is_file() and each != path]
+    refuse_and_write_nothing(tar(tmp_path / "in/x.tar", files, **changes), words, monkeypatch)
 
 
 def test_damaged_archives_and_wrong_patterns_are_refused(tmp_path: Path) -> None:

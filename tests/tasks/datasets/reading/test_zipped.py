@@ -66,7 +66,7 @@ def link(name: str) -> zipfile.ZipInfo:
         ([("a" * 300, b"")], "names of files of at most 255 bytes"),
         ([("a.png", b""), ("a.png/b.png", b"")], "cannot unpack"),
         ([(".hidden", b"")], "found no file"),
-        ([("zeros.bmp", bytes(2**21))], "unpacks to 1 files of 0.0 GB, too much for images in 0.0 MB"),
+        ([("zeros.bmp", bytes(2**22))], "unpacks to 1 files of 0.0 GB, too much for images in 0.0 MB"),
     ],
 )
 def test_unsafe_archives_are_refused_and_write_nothing(
@@ -75,13 +75,16 @@ def test_unsafe_archives_are_refused_and_write_nothing(
     words: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("layerboard.tasks.datasets.reading.zipped.FREE", 2**20)
     (tmp_path / "in").mkdir()
-    path = written(tmp_path / "in" / "x.zip", *members)
-    cache = tmp_path / "in" / "cache"
+    refuse_and_write_nothing(written(tmp_path / "in" / "x.zip", *members), words, monkeypatch)
+
+
+def refuse_and_write_nothing(path: Path, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive, alone in its folder, of which nothing may be unpacked."""
+    monkeypatch.setattr("layerboard.tasks.datasets.reading.zipped.FREE", 2**21)
     with pytest.raises(InputError, match=words):
-        unpacked(str(path), cache)
-    assert not [each for each in tmp_path.rglob("*") if each.is_file() and each != path]
+        unpacked(str(path), path.parent / "cache")
+    assert not [each for each in path.parents[1].rglob("*") if each.is_file() and each != path]
 
 
 def test_damaged_encrypted_and_other_files_are_refused(tmp_path: Path) -> None:

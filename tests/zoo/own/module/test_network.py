@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
+from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.taps import AttentionCall
 from layerboard.zoo.load.backbone import identify, load_backbone
 from layerboard.zoo.own.module.network import NetworkCopy, given_network
@@ -18,27 +19,9 @@ from layerboard.zoo.own.module.options import ModuleOptions
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer, Stage
 from layerboard.zoo.spec.origin import MODULE
-from tests.zoo.own.module.networks import (
-    PATCH,
-    SIZE,
-    WIDTH,
-    Attending,
-    AttendingFirst,
-    Block,
-    Called,
-    Calling,
-    ClassTokenLast,
-    ConvBlock,
-    ConvNet,
-    Fused,
-    InWindows,
-    Masked,
-    Mixing,
-    Swin,
-    TokensFirst,
-    Twice,
-    Vit,
-)
+from tests.zoo.own.module import networks as nets
+from tests.zoo.own.module.networks import PATCH, SIZE, WIDTH
+from tests.zoo.reduced import layers_of
 
 GRID = SIZE // PATCH
 CPU = torch.device("cpu")
@@ -48,6 +31,10 @@ def given(net: nn.Module, **told: object) -> NetworkCopy:
     return given_network(net, ModuleOptions(**{"name": "own", "image_size": SIZE, **told}))  # type: ignore[arg-type]
 
 
+def loaded(network: NetworkCopy) -> Backbone:
+    return load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
+
+
 def noise(side: int = SIZE) -> Tensor:
     """Two images."""
     return torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=torch.Generator())
@@ -55,10 +42,7 @@ def noise(side: int = SIZE) -> Tensor:
 
 def shown(network: NetworkCopy, side: int = SIZE) -> dict[str, LayerFeatures]:
     """Features of every layer of a batch of two, by layer."""
-    backbone = load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
-    seen: list[Shown] = []
-    backbone.visit(noise(side), seen.append)
-    return {str(one.layer): one for one in seen if isinstance(one, LayerFeatures)}
+    return layers_of(loaded(network), noise(side))
 
 
 def normalised(side: int = SIZE) -> Tensor:
@@ -67,7 +51,7 @@ def normalised(side: int = SIZE) -> Tensor:
     return (noise(side) / 255 - mean[:, None, None]) / std[:, None, None]
 
 
-def by_hand(net: Vit, side: int = SIZE) -> list[Tensor]:
+def by_hand(net: nets.Vit, side: int = SIZE) -> list[Tensor]:
     """Layers of a small transformer, computed without hooks."""
     layers = [net.embed(normalised(side))]
     for block in net.blocks:
@@ -77,7 +61,7 @@ def by_hand(net: Vit, side: int = SIZE) -> list[Tensor]:
 
 @pytest.mark.parametrize("prefix", [0, 1, 5])
 def test_tokens_are_told_apart_from_what_is_before_them(prefix: int) -> None:
-    net = Vit(prefix)
+    net = nets.Vit(prefix)
     network = given(net)
     spec = network.spec
     assert (spec.prefix_tokens, spec.has_cls, spec.has_final) == (prefix, prefix > 0, True)
@@ -95,19 +79,19 @@ def test_tokens_are_told_apart_from_what_is_before_them(prefix: int) -> None:
             assert one.cls is None or torch.allclose(one.cls, expected[:, 0], atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [Called, TokensFirst])
-def test_blocks_are_called_and_answer_in_any_way(kind: type[Vit]) -> None:
+@pytest.mark.parametrize("kind", [nets.Called, nets.TokensFirst])
+def test_blocks_are_called_and_answer_in_any_way(kind: type[nets.Vit]) -> None:
     net = kind()
     network = given(net)
-    for one, expected in zip(shown(network).values(), by_hand(Vit()), strict=False):
+    for one, expected in zip(shown(network).values(), by_hand(nets.Vit()), strict=False):
         torch.testing.assert_close(one.grid, expected[:, 1:].unflatten(1, (GRID, GRID)))
-    assert network.spec.has_final == (kind is Called)
-    if kind is TokensFirst:
+    assert network.spec.has_final == (kind is nets.Called)
+    if kind is nets.TokensFirst:
         assert "tokens [tokens batch dim]" in network.lines[1]
         assert "no norm takes the output of the last block" in str(network)
 
 
-class Layered(Block):
+class Layered(nets.Block):
     """With a list of layers inside its MLP, which ends with them."""
 
     def __init__(self) -> None:
@@ -116,13 +100,13 @@ class Layered(Block):
         self.mlp = nn.Sequential(layers)  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize("kind", [Mixing, Layered])
-def test_heads_beside_each_other_and_layers_of_an_mlp_are_no_blocks(kind: type[Block]) -> None:
-    assert "3 blocks of net.blocks," in given(Vit(kind=kind)).lines[0]
+@pytest.mark.parametrize("kind", [nets.Mixing, Layered])
+def test_heads_beside_each_other_and_layers_of_an_mlp_are_no_blocks(kind: type[nets.Block]) -> None:
+    assert "3 blocks of net.blocks," in given(nets.Vit(kind=kind)).lines[0]
 
 
 def test_feature_maps_of_stages() -> None:
-    net = ConvNet()
+    net = nets.ConvNet()
     network = given(net)
     spec = network.spec
     assert spec.stages == (Stage(2, 8, 4), Stage(3, 16, 8))
@@ -146,15 +130,15 @@ def test_feature_maps_of_stages() -> None:
 
 
 def test_maps_with_channels_last_and_as_many_channels_as_cells() -> None:
-    network = given(Swin())
+    network = given(nets.Swin())
     assert network.spec.stages == (Stage(2, 8, 4), Stage(2, 8, 8))
     assert "4 blocks of net.layers.*.blocks, 0 prefix tokens + 8x8/4x4 grid" in network.lines[0]
     assert "feature maps [batch height width dim]" in network.lines[1]
-    torch.testing.assert_close(shown(network)["final"].grid, Swin()(normalised()))
+    torch.testing.assert_close(shown(network)["final"].grid, nets.Swin()(normalised()))
 
 
 def test_a_size_of_its_own_that_has_no_whole_cells_is_rounded() -> None:
-    net = ConvNet()
+    net = nets.ConvNet()
     vars(net)["pretrained_cfg"] = {"input_size": (3, 44, 44), "mean": (0, 0, 0), "std": (1, 1, 1)}
     network = given(net, image_size=None)
     assert network.spec.input_size == SIZE
@@ -166,12 +150,12 @@ def test_a_size_of_its_own_that_has_no_whole_cells_is_rounded() -> None:
         given(net, image_size=None)
 
 
-class Necked(Vit):
+class Necked(nets.Vit):
     """With another list of blocks behind the norm."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.neck = nn.Sequential(Block(), Block())
+        self.neck = nn.Sequential(nets.Block(), nets.Block())
 
     def forward(self, images: Tensor) -> Tensor:
         x = self.embed(images)
@@ -203,7 +187,7 @@ class Apart(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.stem = nn.Conv2d(3, 8, 4, 4)
-        self.stage1, self.stage2 = ConvBlock(8), ConvBlock(8, 2, 16)
+        self.stage1, self.stage2 = nets.ConvBlock(8), nets.ConvBlock(8, 2, 16)
 
     def forward(self, images: Tensor) -> Tensor:
         return self.stage2(self.stage1(self.stem(images)) + 1)  # type: ignore[no-any-return]
@@ -263,8 +247,11 @@ class Wrapped(nn.Module):
     [
         (Encoder, "2 blocks of net.encoder.layers, 1 prefix token + 4x4 grid of patch 8"),
         (of_transformers, "2 blocks of net."),
-        (lambda: Wrapped(Vit()), "3 blocks of net.backbone.blocks, 1 prefix token + 4x4 grid of patch 8"),
-        (lambda: nn.DataParallel(Vit()), "3 blocks of net.blocks, 1 prefix token + 4x4 grid of patch 8"),
+        (
+            lambda: Wrapped(nets.Vit()),
+            "3 blocks of net.backbone.blocks, 1 prefix token + 4x4 grid of patch 8",
+        ),
+        (lambda: nn.DataParallel(nets.Vit()), "3 blocks of net.blocks, 1 prefix token + 4x4 grid of patch 8"),
     ],
 )
 def test_usual_networks_need_no_word(make: Callable[[], nn.Module], words: str) -> None:
@@ -289,7 +276,7 @@ def test_maps_with_as_many_channels_as_rows_need_a_convolution_or_a_layout() -> 
     def anywhere() -> nn.Module:
         return nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 8))
 
-    assert given(Square(lambda: ConvBlock(8))).spec.stages == (Stage(2, 8, 4),)
+    assert given(Square(lambda: nets.ConvBlock(8))).spec.stages == (Stage(2, 8, 4),)
     with pytest.raises(InputError, match=r"may be 8 x 8 cells of 8 channels in feature maps .* or 8 x 8"):
         given(Square(anywhere))
     assert given(Square(anywhere), layout="maps").spec.stages == (Stage(2, 8, 4),)
@@ -307,7 +294,7 @@ def test_maps_with_as_many_channels_as_rows_need_a_convolution_or_a_layout() -> 
     ],
 )
 def test_blocks_are_named_in_several_ways(blocks: object, depth: int, words: str) -> None:
-    net = ConvNet()
+    net = nets.ConvNet()
     network = given(net, blocks=blocks(net))  # type: ignore[operator]
     assert network.spec.depth == depth
     assert f" of {words}," in network.lines[0]
@@ -315,7 +302,7 @@ def test_blocks_are_named_in_several_ways(blocks: object, depth: int, words: str
 
 
 def test_a_norm_is_named_or_refused() -> None:
-    net = Vit()
+    net = nets.Vit()
     assert not given(net, final_norm=False).spec.has_final
     assert given(net, final_norm="net.norm").spec.has_final
     assert given(net, final_norm=net.norm).lines[0].endswith("final norm net.norm")
@@ -331,29 +318,29 @@ def test_a_norm_is_named_or_refused() -> None:
 @pytest.mark.parametrize(
     ("net", "told", "message"),
     [
-        (ClassTokenLast(), {}, "tokens 16 .from 0. are the same for all images; such tokens"),
-        (Masked(), {}, "at layer 0 with the images beside it, .* or by chance"),
-        (Vit(), {"prefix_tokens": 2}, "which contradicts layout= or prefix_tokens="),
-        (Vit(), {"layout": "maps"}, "which contradicts layout= or prefix_tokens="),
-        (Vit(), {"image_size": 33}, "is .3 17 12. for a batch of 3 images of 33 px, which is no square"),
-        (Vit(), {"image_size": (32, 48)}, "image_size takes the side of square images"),
+        (nets.ClassTokenLast(), {}, "tokens 16 .from 0. are the same for all images; such tokens"),
+        (nets.Masked(), {}, "at layer 0 with the images beside it, .* or by chance"),
+        (nets.Vit(), {"prefix_tokens": 2}, "which contradicts layout= or prefix_tokens="),
+        (nets.Vit(), {"layout": "maps"}, "which contradicts layout= or prefix_tokens="),
+        (nets.Vit(), {"image_size": 33}, "is .3 17 12. for a batch of 3 images of 33 px, which is no square"),
+        (nets.Vit(), {"image_size": (32, 48)}, "image_size takes the side of square images"),
         (
-            Vit(),
+            nets.Vit(),
             {"blocks": "layers.*"},
             "blocks='layers..' names no module of Vit; give blocks='blocks..' .3 Block",
         ),
-        (Vit(), {"blocks": ()}, "is empty; give blocks='blocks..' .3 Block"),
-        (Vit(), {"blocks": [3]}, "a block should be a module of the network; found 3"),
-        (Vit(), {"blocks": [Block()]}, "a block, a Block, is no module inside Vit"),
-        (Vit().to("meta"), {}, "the Vit is on the meta device and has no weights; load them first"),
-        (Vit(), {"name": "two words"}, "needs a name of letters, digits"),
-        (Vit(), {"family": "random"}, "which is that of the random floor"),
+        (nets.Vit(), {"blocks": ()}, "is empty; give blocks='blocks..' .3 Block"),
+        (nets.Vit(), {"blocks": [3]}, "a block should be a module of the network; found 3"),
+        (nets.Vit(), {"blocks": [nets.Block()]}, "a block, a Block, is no module inside Vit"),
+        (nets.Vit().to("meta"), {}, "the Vit is on the meta device and has no weights; load them first"),
+        (nets.Vit(), {"name": "two words"}, "needs a name of letters, digits"),
+        (nets.Vit(), {"family": "random"}, "which is that of the random floor"),
         (
-            Vit(),
+            nets.Vit(),
             {"std": (0, 1, 1)},
             "mean and std take three finite numbers each, red, green, blue, std above 0",
         ),
-        (Vit(), {"mean": (0, 1)}, "mean and std take three finite numbers each"),
+        (nets.Vit(), {"mean": (0, 1)}, "mean and std take three finite numbers each"),
         (nn.Sequential(nn.Conv2d(3, 4, 1)), {}, "Sequential has no list of modules .*; give blocks="),
         ("net", {}, "a network should be a torch.nn.Module; found 'net'"),
     ],
@@ -363,14 +350,14 @@ def test_what_contradicts_is_refused(net: nn.Module, told: dict[str, object], me
         given(net, **told)
 
 
-class Stuck(ConvNet):
+class Stuck(nets.ConvNet):
     """With an ``eval()`` that does nothing."""
 
     def train(self, mode: bool = True) -> "Stuck":
         return self
 
 
-class Remembering(Block):
+class Remembering(nets.Block):
     """With what was seen before in its output."""
 
     seen: Tensor | float = 0.0
@@ -381,7 +368,8 @@ class Remembering(Block):
 
 
 @pytest.mark.parametrize(
-    ("net", "layer"), [(Vit(kind=AttendingFirst), "1"), (Stuck(), "final"), (Vit(kind=Remembering), "1")]
+    ("net", "layer"),
+    [(nets.Vit(kind=nets.AttendingFirst), "1"), (Stuck(), "final"), (nets.Vit(kind=Remembering), "1")],
 )
 def test_features_that_are_not_of_the_image_alone_are_refused(net: nn.Module, layer: str) -> None:
     message = f"the features of an image change by .* at layer {layer} with the images beside it, such as by"
@@ -389,7 +377,7 @@ def test_features_that_are_not_of_the_image_alone_are_refused(net: nn.Module, la
         given(net)
 
 
-class OneByOne(Block):
+class OneByOne(nets.Block):
     """Divides each image by its own deviation, which is 0 for an image of one colour, in bfloat16."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -397,23 +385,25 @@ class OneByOne(Block):
             return torch.cat([super(OneByOne, self).forward(one / one[:, 1:].std()) for one in x.split(1)])
 
 
-@pytest.mark.parametrize("net", [Vit(kind=OneByOne), Vit(kind=Attending).bfloat16(), ConvNet().bfloat16()])
+@pytest.mark.parametrize(
+    "net", [nets.Vit(kind=OneByOne), nets.Vit(kind=nets.Attending).bfloat16(), nets.ConvNet().bfloat16()]
+)
 def test_rounding_is_no_dependence(net: nn.Module) -> None:
     assert given(net).spec.depth
 
 
 def test_blocks_that_do_not_run_once_in_order_are_refused() -> None:
-    net = Vit()
+    net = nets.Vit()
     with pytest.raises(InputError, match=r"blocks run in the order blocks.0, blocks.1, blocks.2"):
         given(net, blocks=list(net.blocks)[::-1])
-    net.blocks.append(Block())
+    net.blocks.append(nets.Block())
     net.blocks.append(net.blocks[1])
     with pytest.raises(InputError, match=r"block blocks.1 runs 2 times in one forward"):
         given(net, blocks=list(net.blocks)[:4])
 
 
 def test_a_network_that_cannot_run_is_one_sentence() -> None:
-    net = Vit(fixed=True)
+    net = nets.Vit(fixed=True)
     with pytest.raises(
         InputError, match=r"Vit does not take images .1 3 64 64.: ValueError: 'images of 32 px"
     ):
@@ -424,7 +414,7 @@ def test_a_network_that_cannot_run_is_one_sentence() -> None:
 
 
 def test_the_network_itself_is_left_alone() -> None:
-    net = Vit().train()
+    net = nets.Vit().train()
     network = given(net)
     assert net.training
     assert all(one.requires_grad for one in net.parameters())
@@ -439,21 +429,25 @@ def test_the_fingerprint_is_of_weights_features_and_places() -> None:
     def print_of(network: NetworkCopy, dtype: Dtype = "float32") -> str:
         return identify(replace(network.spec, dtype=dtype), cache_dir=Path("nowhere")).fingerprint
 
-    same = [given(Vit()), given(Vit().train()), given(Vit(), name="another", family="any word")]
-    changed = Vit()
+    same = [
+        given(nets.Vit()),
+        given(nets.Vit().train()),
+        given(nets.Vit(), name="another", family="any word"),
+    ]
+    changed = nets.Vit()
     with torch.no_grad():
         changed.norm.bias[0] += 1e-3
-    eps = Vit()
+    eps = nets.Vit()
     eps.norm.eps = 1e-3
-    others = [given(changed), given(eps), given(Vit(), blocks="blocks.1"), given(Vit(5))]
+    others = [given(changed), given(eps), given(nets.Vit(), blocks="blocks.1"), given(nets.Vit(5))]
     assert len({one.revision for one in same}) == 1
     assert len({one.revision for one in [*same, *others]}) == 5
     assert print_of(same[0]) != print_of(same[0], "float16")
-    assert print_of(same[0]) != print_of(given(Vit(), mean=(0, 0, 0)))
+    assert print_of(same[0]) != print_of(given(nets.Vit(), mean=(0, 0, 0)))
 
 
 def test_a_network_is_found_as_long_as_somebody_holds_it() -> None:
-    network = given(Vit())
+    network = given(nets.Vit())
     reference = network.reference
     (spec,) = find([reference])
     assert isinstance(spec, BackboneSpec)
@@ -464,7 +458,7 @@ def test_a_network_is_found_as_long_as_somebody_holds_it() -> None:
         InputError, match="the network own is not in this process; keep what from_module gave"
     ):
         find([reference])
-    taken = given(Vit(), name="mini-fs")
+    taken = given(nets.Vit(), name="mini-fs")
     with pytest.raises(InputError, match="The registry has a backbone of the name 'mini-fs'"):
         find([taken.reference])
 
@@ -472,19 +466,26 @@ def test_a_network_is_found_as_long_as_somebody_holds_it() -> None:
 @pytest.mark.parametrize(
     ("kind", "net", "words"),
     [
-        (Attending, Vit, "3 heads, shown by attn of each block"),
-        (AttendingFirst, TokensFirst, "3 heads, shown by attn of each block"),
-        (Fused, Vit, "3 heads, shown by attn of each block"),
-        (Calling, Vit, "4 heads, recomputed from the call of scaled_dot_product_attention in each block"),
+        (nets.Attending, nets.Vit, "3 heads, shown by attn of each block"),
+        (nets.AttendingFirst, nets.TokensFirst, "3 heads, shown by attn of each block"),
+        (nets.Fused, nets.Vit, "3 heads, shown by attn of each block"),
+        (
+            nets.Calling,
+            nets.Vit,
+            "4 heads, recomputed from the call of scaled_dot_product_attention in each block",
+        ),
     ],
 )
-def test_attention_probabilities(kind: type[Block], net: type[Vit], words: str) -> None:
+def test_attention_probabilities(kind: type[nets.Block], net: type[nets.Vit], words: str) -> None:
     """Those of torch's attention and of one as timm's, beside features that are the same without them."""
-    own, plain = net(kind=kind).eval(), Vit(kind=Attending if kind is AttendingFirst else kind).eval()
+    own, plain = (
+        net(kind=kind).eval(),
+        nets.Vit(kind=nets.Attending if kind is nets.AttendingFirst else kind).eval(),
+    )
     network = given(own)
     assert network.spec.heads == int(words[0])
     assert f"  attention probabilities of {words}" in network.lines
-    backbone = load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
+    backbone = loaded(network)
     seen: list[Shown] = []
     asked = [Layer(index, tap) for index in (1, 2, 3) for tap in ("probabilities", "block")]
     backbone.visit(noise(), seen.append, asked)
@@ -523,44 +524,40 @@ def test_probabilities_of_a_call_are_what_torch_multiplies_values_with(
 
 
 def test_a_forward_pass_that_is_interrupted_leaves_nothing_behind() -> None:
-    network, seen = given(Vit(kind=Calling)), []
-    backbone = load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
+    network, seen = given(nets.Vit(kind=nets.Calling)), []
+    backbone = loaded(network)
 
     def interrupt(shown: Shown) -> None:
         seen.append(shown)
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        backbone.visit(
-            torch.zeros(1, 3, SIZE, SIZE, dtype=torch.uint8), interrupt, [Layer(1, "probabilities")]
-        )
+        backbone.visit(noise(), interrupt, [Layer(1, "probabilities")])
     shown(network)
     assert len(seen) == 1
 
 
-class CallingTwice(Calling):
+class CallingTwice(nets.Calling):
     """With a second call, so that neither is the attention of the block."""
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(super().forward(x))
 
 
-@pytest.mark.parametrize("kind", [Twice, InWindows, CallingTwice])
-def test_attention_that_is_not_over_all_tokens_of_a_block(kind: type[Block]) -> None:
-    assert given(Vit(prefix=0, kind=kind)).spec.heads is None
+@pytest.mark.parametrize("kind", [nets.Twice, nets.InWindows, CallingTwice])
+def test_attention_that_is_not_over_all_tokens_of_a_block(kind: type[nets.Block]) -> None:
+    assert given(nets.Vit(prefix=0, kind=kind)).spec.heads is None
 
 
 def test_what_it_does_not_show_is_one_sentence() -> None:
-    network = given(Vit())
-    backbone = load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
+    network = given(nets.Vit())
+    backbone = loaded(network)
     assert backbone.refusal([Layer(1, "probabilities")]).endswith(
         "cannot be read: that takes one nn.MultiheadAttention, Attention of timm, or call of "
         "scaled_dot_product_attention in each block, over all of its tokens."
     )
     assert "has no layer 1.mlp" in backbone.refusal([Layer(1, "mlp")])
-    (field,) = backbone.receptive_fields(
-        torch.zeros(1, 3, SIZE, SIZE, dtype=torch.uint8), [Layer(3)], lambda _: [0]
-    )
+    (field,) = backbone.receptive_fields(noise(), [Layer(3)], lambda _: [0])
     assert field.strength.shape == (SIZE, SIZE)
     filters = backbone.weights().filters
     assert filters is not None

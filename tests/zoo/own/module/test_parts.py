@@ -1,34 +1,20 @@
 """Taps of networks whose blocks have the usual parts: what they show adds up to the stream."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
-from layerboard.zoo.features import LayerFeatures
-from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.spec import Layer, Tap
-from tests.zoo.own.module.networks import (
-    SIZE,
-    WIDTH,
-    Beside,
-    Block,
-    Calling,
-    InWindows,
-    Mixer,
-    TokensFirst,
-    Usual,
-    UsualTorch,
-    Vit,
-)
-from tests.zoo.own.module.test_network import given
+from tests.zoo.own.module import networks as nets
+from tests.zoo.own.module.networks import SIZE, WIDTH
+from tests.zoo.own.module.test_network import given, loaded
+from tests.zoo.reduced import grids_of
 
 EVERY: tuple[Tap, ...] = ("input", "norm1", "heads", "attention", "mid", "norm2", "mlp_hidden", "mlp")
 WITHOUT_HEADS: tuple[Tap, ...] = tuple(tap for tap in EVERY if tap != "heads")
 PIXELS = torch.randint(0, 256, (2, 3, SIZE, SIZE), dtype=torch.uint8, generator=torch.Generator())
 
 
-class UsualFirst(UsualTorch):
+class UsualFirst(nets.UsualTorch):
     """On tokens [tokens batch dim]."""
 
     @staticmethod
@@ -39,25 +25,24 @@ class UsualFirst(UsualTorch):
 @pytest.mark.parametrize(
     ("net", "taps", "heads"),
     [
-        (Vit(kind=Usual), EVERY, 3),
-        (Vit(kind=UsualTorch), WITHOUT_HEADS, 3),
-        (TokensFirst(kind=UsualFirst), WITHOUT_HEADS, 3),
-        (Vit(prefix=0, kind=Mixer), WITHOUT_HEADS, None),
+        (nets.Vit(kind=nets.Usual), EVERY, 3),
+        (nets.Vit(kind=nets.UsualTorch), WITHOUT_HEADS, 3),
+        (nets.TokensFirst(kind=UsualFirst), WITHOUT_HEADS, 3),
+        (nets.Vit(prefix=0, kind=nets.Mixer), WITHOUT_HEADS, None),
     ],
     ids=["fused", "torch", "tokens-first", "mixer"],
 )
 def test_what_attention_and_mlp_add_is_what_the_stream_gains(
-    net: Vit, taps: tuple[Tap, ...], heads: int | None
+    net: nets.Vit, taps: tuple[Tap, ...], heads: int | None
 ) -> None:
     network = given(net.eval())
     assert (network.spec.inside, network.spec.heads) == (taps, heads)
     assert f"  taps inside each block: {', '.join(taps[:-1])} and mlp" in network.lines
-    backbone = load_backbone(network.spec, device=torch.device("cpu"), cache_dir=Path("nowhere"))
-    shown: dict[Layer, LayerFeatures] = {}
+    backbone = loaded(network)
     asked = [Layer(index, tap) for index in (1, 2, 3) for tap in (*taps, "block")]
-    backbone.visit(PIXELS, lambda one: shown.setdefault(one.layer, _copy(one)), asked)
+    shown = grids_of(backbone, PIXELS, asked)
     for index, block in enumerate(net.blocks, start=1):
-        of = {tap: shown[Layer(index, tap)].grid for tap in (*taps, "block")}
+        of = {tap: shown[str(Layer(index, tap))] for tap in (*taps, "block")}
         torch.testing.assert_close(of["input"] + of["attention"], of["mid"])
         torch.testing.assert_close(of["mid"] + of["mlp"], of["block"])
         assert float(of["attention"].abs().max()) > 0
@@ -70,19 +55,14 @@ def test_what_attention_and_mlp_add_is_what_the_stream_gains(
             torch.testing.assert_close(projected, of["attention"])
 
 
-def _copy(shown: object) -> LayerFeatures:
-    assert isinstance(shown, LayerFeatures)
-    return LayerFeatures(shown.layer, None, shown.grid.clone())
-
-
-@pytest.mark.parametrize("kind", [Block, Beside, Calling, InWindows])
-def test_blocks_of_another_form_have_no_taps(kind: type[Block]) -> None:
-    spec = given(Vit(prefix=0, kind=kind)).spec
+@pytest.mark.parametrize("kind", [nets.Block, nets.Beside, nets.Calling, nets.InWindows])
+def test_blocks_of_another_form_have_no_taps(kind: type[nets.Block]) -> None:
+    spec = given(nets.Vit(prefix=0, kind=kind)).spec
     assert (spec.taps, spec.inside) == (None, ())
 
 
 def test_blocks_that_differ_have_no_taps() -> None:
-    net = Vit(kind=Usual)
+    net = nets.Vit(kind=nets.Usual)
     net.blocks[1].norm3 = net.blocks[1].norm1
     del net.blocks[1].norm1
     net.blocks[1].norm1 = torch.nn.Identity()  # the first block has a norm there
