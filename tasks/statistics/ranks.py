@@ -60,8 +60,9 @@ def rank_ranges(
     names = np.unique(owner)
     if best is None:
         compared = compare_with_best(measured, seed)
-        best = np.isin(names, [] if compared is None else owner[compared.maybe])
-    maybe = np.asarray(best, np.bool_)
+        maybe = np.isin(names, [] if compared is None else owner[compared.maybe])
+    else:
+        maybe = np.asarray(best, np.bool_)
     scores = measured.evaluate()[0]
     error, freedom = uncertainty.pairs()
     height = z_scores(scores, error, freedom)
