@@ -1,10 +1,7 @@
-"""Whole runs by a campaign file, the file that they leave, and runs that are killed ten times."""
+"""Whole runs by a campaign file, and the file that they leave."""
 
 import json
-import random
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,12 +9,9 @@ import yaml
 
 import layerboard
 from layerboard.benchmark.forms.campaign import RUN_FILE
-from layerboard.leaderboards.records.record import read_records
-from tests.benchmark.conftest import BACKBONES
-from tests.benchmark.runs import QUICK, Tally, assert_same_records, command, environment, run
+from tests.benchmark.runs import Tally, assert_same_records, command
 from tests.zoo.load.test_infer import save
 
-KILLS = 10
 pytestmark = pytest.mark.usefixtures("no_pages")
 
 
@@ -76,33 +70,3 @@ def test_the_file_says_what_truly_ran(
     assert {key: kept[key] for key in ran} == ran
     planned = command(capsys, "run", "--campaign", "out", "--plan", "--json", "--data", str(data))
     assert (planned.code, json.loads(planned.out)["forwards"]) == (0, 0)
-
-
-@pytest.mark.slow
-def test_a_campaign_that_is_killed_ten_times_ends_as_one_that_nothing_disturbed(
-    data: Path, tmp_path: Path
-) -> None:
-    """A kill comes before any of the next four files, so that all kinds of work are cut."""
-    tasks, options = ("knn", "davis", "spair"), {"layers": QUICK, "examples": False}
-    whole = run(tmp_path / "whole", BACKBONES, *tasks, data=data, **options)
-    options |= {"backbones": [*BACKBONES], "tasks": [*tasks], "floor": False, "workers": 1}
-    file = campaign(tmp_path / "lab.yaml", output="out", cache="cache", **options)
-    draw, shown = random.Random(0), str(tmp_path / "shown")
-    of = ["--data", str(data), "--campaign"]
-    jobs = [[(["run", *of, str(file)], draw.randint(1, 4), shown)] for _ in range(KILLS)]
-    jobs.append([(["run", *of, str(tmp_path / "out"), "--cache", str(tmp_path / "cache")], 0, shown)])
-    (tmp_path / "jobs.json").write_text(json.dumps(jobs))
-    ended = subprocess.run(
-        [sys.executable, "-m", "tests.benchmark.driver", str(tmp_path / "jobs.json")],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=600,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout.splitlines()[-1]) == [*([-9] for _ in range(KILLS)), [0]], ended.stderr
-    assert_same_records(read_records([tmp_path / "out" / "records"]), whole)
-    with Tally().watching() as tally:
-        run(tmp_path, BACKBONES, *tasks, data=data, layers=QUICK, examples=False)
-    assert tally.rows.total() == 0  # the whole of it was done

@@ -104,16 +104,6 @@ def test_without_labels_each_layer_and_pooling_has_its_criteria(
     assert "none of these criteria is an accuracy" in " ".join(text.split())
 
 
-def test_without_labels_a_second_run_shows_nothing_to_a_backbone(
-    without_labels: tuple[Path, pd.DataFrame, Tally], flat: Path
-) -> None:
-    place, records, _ = without_labels
-    with Tally().watching() as tally:
-        again = run(place, ["mini-fs"], images=flat, layers="6,12,final", floor=True)
-    assert (tally.loads, tally.rows.total()) == ([], 0)
-    assert (again["date"] == records["date"]).all()
-
-
 @pytest.mark.usefixtures("no_pages")
 def test_a_table_of_labels_and_class_folders_are_the_same_data(
     capsys: Capture, flat: Path, tmp_path: Path

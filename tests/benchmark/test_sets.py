@@ -10,7 +10,7 @@ from layerboard.benchmark.passes.collectors import MIXED
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import is_set
 from layerboard.leaderboards.sections.sets import blocks_of, set_gains
-from tests.benchmark.runs import Tally, files, run
+from tests.benchmark.runs import Tally, run
 from tests.leaderboards.shown import write_pages
 
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "maybe_best", "n", "reason", "data"]
@@ -64,14 +64,6 @@ def test_sets_take_no_further_forward_and_change_no_plain_number(made: Fused, da
     columns, fused = [*PLACE, *NUMBERS], made.plain[made.plain["backbone"] == "mini-fs"]
     ordered = [one.sort_values(PLACE).reset_index(drop=True)[columns] for one in (fused, plain)]
     pd.testing.assert_frame_equal(*ordered, check_exact=True)
-
-
-def test_a_second_run_computes_nothing(made: Fused, data: Path) -> None:
-    before = files(made.place / "cache", made.place / "out" / "records")
-    with Tally().watching() as tally:
-        run(made.place, BACKBONES, *NAMES, data=data, fuse="pairs,last4", layers="9-12")
-    assert not tally.rows
-    assert files(made.place / "cache", made.place / "out" / "records") == before
 
 
 def test_sets_are_ranked_with_nothing(made: Fused) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from PIL import Image
 
 import layerboard
 from layerboard.benchmark.commands.app import main
@@ -134,15 +133,6 @@ def test_no_image_that_can_be_decoded_fails_its_tasks(go: Go, own_data: Path, tm
         words = "expected images that can be decoded in imagenet/train-probe, such as train/n0"
         assert all(words in line and "found none among 12; fetch them again" in line for line in failed)
     assert not (tmp_path / "out" / "records").exists() or not list((tmp_path / "out").rglob("*.parquet"))
-
-
-@pytest.mark.usefixtures("no_pages")
-def test_an_image_of_another_kind_in_a_class_folder(go: Go, own_data: Path) -> None:
-    Image.new("RGBA", (9, 9)).save(own_data / "imagenet/val/n00000001/one.png")
-    (own_data / "imagenet/val/n00000001/two.png").write_bytes(b"")
-    said = go("--data", own_data, "-t", "knn")
-    assert said.code == 0
-    assert len([line for line in said.lines("left out: ") if "two.png" in line]) == 1
 
 
 @pytest.mark.parametrize(("where", "number"), [("features", 4), ("out", 3), ("tables", 1)])

@@ -68,14 +68,6 @@ def test_other_words_are_part_of_the_licence(capsys: Capture, wanted: str, count
     assert len(names(capsys, "--where", f"licence={wanted}")) == count
 
 
-def test_filters_are_joined(capsys: Capture) -> None:
-    assert names(capsys, "--where", "family=dinov3", "parameters=29000000") == [
-        "dinov3-s16",
-        "dinov3-s16plus",
-        "dinov3-convnext-t",
-    ]
-
-
 def test_one_backbone(capsys: Capture) -> None:
     said = " ".join(command(capsys, "list", "backbones", "dinov2-b14-reg").out.split())
     for text in ("DINOv2", "LVD-142M", "Apache-2.0", "86.6M", "input size 224", "grids 16", "; 12; final"):
@@ -163,10 +155,6 @@ def test_everything_can_be_shown() -> None:
 )
 def test_numbers_of_weights(text: str, number: int) -> None:
     assert BackboneFilters(where={"parameters": text}).where == {"parameters": number}
-
-
-def test_an_empty_filter_lets_all_through() -> None:
-    assert BackboneFilters().select == all_specs()
 
 
 def test_the_committed_page_is_current() -> None:

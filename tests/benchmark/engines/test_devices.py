@@ -96,17 +96,6 @@ def test_ray_that_is_not_installed_is_one_sentence(monkeypatch: pytest.MonkeyPat
         find_devices(Request(engine="ray"))
 
 
-def test_jobs_of_a_list_are_given_again_when_their_worker_is_lost() -> None:
-    queue: ListQueue[str, str] = ListQueue(["a", "b"])
-    assert (queue.take(0), queue.take(1), queue.take(0)) == ((0, "a"), (1, "b"), None)
-    queue.give_back(0)
-    queue.done(1, "B")
-    assert not queue.over
-    assert queue.take(1) == (0, "a")
-    queue.done(0, "A")
-    assert queue.over
-
-
 class NeverReady(Worker[str, str]):
     """Fails when it is ended, as an actor does that has not started yet."""
 

@@ -53,6 +53,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             assert any(folder.iterdir())
             yield home
         assert not folder.exists()
+        assert list(home.iterdir()) == []  # nothing is written into the home of the user
         assert os.environ["RAY_AUTH_MODE"] == "disabled"
 
 
@@ -125,11 +126,6 @@ def test_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.
         with engine._private_folder():
             assert living.parent.exists()  # its run holds a lock
             assert not left.exists()
-
-
-@pytest.mark.slow
-def test_nothing_is_written_into_the_home_of_the_user(cluster: Path) -> None:
-    assert list(cluster.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -23,7 +23,6 @@ from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.tasks.framework.protocols import PAPER
-from layerboard.tasks.similarity.cka import CkaTask
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES
@@ -153,12 +152,6 @@ def test_failures_are_values_that_say_whose_they_are(data: Path) -> None:
         failure(OSError(errno.ENOSPC, "No space left on device"), "mini-fs")
 
 
-def _full(*_: object) -> None:
-    raise RuntimeError(
-        "[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried"
-    )
-
-
 @pytest.mark.parametrize(
     "error",
     [MemoryError(), MemoryError("Unable to allocate 74.5 GiB"), torch.OutOfMemoryError("CUDA out of memory")],
@@ -167,18 +160,6 @@ def test_running_out_of_memory_is_one_sentence_with_advice(error: Exception) -> 
     found = failure(error, "mini-fs")
     assert (found.message, found.bad_input) == (NO_MEMORY, True)
     assert "\n" not in NO_MEMORY
-
-
-def test_scores_and_comparisons_without_memory_are_lost_alone(
-    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = new_place()
-    with monkeypatch.context() as patch:
-        patch.setattr("layerboard.tasks.classification.knn.KnnTask.results", _full)
-        patch.setattr(CkaTask, "compare", _full)
-        records = run(place, ["mini-random"], "knn", "davis", "cka", data=data, layers="1")
-    assert records.attrs["failures"] == [f"mini-random, knn: {NO_MEMORY}", f"cka: {NO_MEMORY}"]
-    assert set(records["task"]) == {"davis"}
 
 
 def test_attention_maps_that_do_not_fit_beside_whole_groups_have_a_forward_of_their_own(
