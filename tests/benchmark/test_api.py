@@ -16,7 +16,6 @@ from PIL import Image
 from layerboard.leaderboards.records.record import folder_records, of_suite
 from layerboard.leaderboards.records.state import SHOWN
 from layerboard.tasks.datasets.base import FileSample
-from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import BACKBONES, Whole, copy_results
 from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, command, files, run, shards
 
@@ -227,13 +226,6 @@ def test_a_damaged_shard_is_found_and_redone(again: Path, data: Path, whole: Who
     assert {path.relative_to(again) for path in shards(again / "cache")} == {
         path.relative_to(whole.place) for path in shards(whole.place / "cache")
     }
-
-
-def test_damaged_records_of_another_backbone_are_named(again: Path, data: Path) -> None:
-    victim = again / "out" / "records" / "mini-resnet" / "knn.imagenet.standard.parquet"
-    victim.write_bytes(b"no parquet")
-    with pytest.raises(InputError, match=r"mini-resnet/knn\.imagenet\.standard\.parquet"):
-        run(again, ["mini-fs"], "knn", data=data)
 
 
 def test_a_changed_image_is_a_new_source(again: Path, own_data: Path) -> None:

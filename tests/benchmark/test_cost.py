@@ -132,18 +132,6 @@ def test_another_device_or_size_is_measured_again(
     assert page.count("## On ") == 2
 
 
-def test_a_cost_that_cannot_be_measured_is_a_failure_of_its_own(
-    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(backbone: object, rule: object, sizes: object, former: object) -> None:
-        raise InputError("broken")
-
-    monkeypatch.setattr(backbone_tasks, "measure_cost", fail)
-    records = run(tmp_path, ["mini-resnet"], "knn", "cost", data=data)
-    assert records.attrs["failures"] == ["mini-resnet, cost: broken"]
-    assert set(records["task"]) == {"knn"}
-
-
 def test_without_any_data_costs_are_measured_only_if_they_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ from layerboard.zoo.view.views import ResizeCrop, Tiles, WholeFrame
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.own_worker import means
 from tests.benchmark.engines.test_engines import Heard
-from tests.benchmark.runs import command, run
+from tests.benchmark.runs import run
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import reduce
 from workshop.list_queue import results_in_order
@@ -273,26 +273,3 @@ def test_what_was_inferred_is_said_in_one_line(write: Callable[..., str], tmp_pa
     assert found[2].endswith("from preprocessor_config.json, which does not normalise")
     assert found[3].endswith("all from the spec that own_said:Mixer gives")
     assert len(found) == 4
-
-
-def test_from_the_command_line(
-    write: Callable[..., str], tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = ["--data", data, "-o", tmp_path / "out", "--cache", tmp_path / "cache"]
-    options += ["--workers", 1, "--no-floor"]
-    said = command(capsys, "run", "-b", write("own_cli"), "-t", "knn", *options)
-    assert said.code == 0, said.err
-    assert len(said.lines("own-mixer: 3 blocks")) == 1
-    assert "no module own_absent" in command(capsys, "run", "-b", "own_absent:f", *options).error
-
-
-def test_a_backbone_that_cannot_be_had_costs_no_pass(
-    capsys: pytest.CaptureFixture[str], data: Path, tmp_path: Path
-) -> None:
-    folders = ("--data", data, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
-    said = command(capsys, "run", "-b", "dino-s16", "-t", "knn", *folders)
-    assert said.code == 2
-    text = said.out + said.err
-    assert text.count("failed: dino-s16: ") == 1
-    assert "all features were there" not in text
-    assert "through backbones" not in text  # nor of the baselines, which nobody asked for alone

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 import layerboard
-from layerboard.benchmark.commands.check import UNCOUNTED, check
+from layerboard.benchmark.commands.check import UNCOUNTED
 from layerboard.benchmark.plan.datasets import PlannedTasks, bind_tasks, own_datasets
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import MINI_SUITE
@@ -142,41 +141,6 @@ def test_what_was_understood_is_said_in_a_line(capsys: Capture, flat: Path, tmp_
     assert said.code == 0
     assert "missing" in said.out
     assert command(capsys, "check", "--images", tmp_path).code == 2
-
-
-@pytest.mark.usefixtures("without_heic")
-def test_check_opens_all_images_or_a_sample_of_many(
-    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    photos = tmp_path / "photos"
-    photos.mkdir()
-    for number in range(30):
-        Image.new("RGB", (2, 2)).save(photos / f"{number:03}.png")
-    (photos / "[red].heic").write_bytes(b"")
-
-    def said(*options: str) -> str:
-        return " ".join(command(capsys, "check", "--images", photos, *options).out.split())
-
-    note = UNCOUNTED.format(data=f"--images {photos}", output="results")
-    blank = "30 images of one colour (000.png, 001.png, 002.png and 27 more)"
-    assert f"; {blank}; " in said()
-    assert said().endswith(f"pip install 'layerboard[heic]'; 30 of 30 images opened {note}")
-    (photos / "[red].heic").unlink()
-    assert "photos complete" in said()
-    for number in (1, 3, 5, 29):
-        (photos / f"{number:03}.png").write_bytes(b"no image")
-    assert "photos partial" in said()
-    assert "26 of 30 images opened, 4 unreadable (001.png, 003.png, 005.png and 1 more)" in said()
-    (listed,) = check(images=str(photos)).parts
-    assert listed.frame["file"].tolist() == [f"{number:03}.png" for number in (1, 3, 5, 29)]
-    assert "029.png cannot decode image" in said()
-    monkeypatch.setattr("layerboard.benchmark.commands.check.SAMPLE", 15)
-    assert "15 of 30 images opened" in said()
-    assert "26 of 30 images opened, 4 unreadable" in said("--all")
-    for path in photos.iterdir():
-        path.write_bytes(b"no image")
-    answer = command(capsys, "check", "--images", photos)
-    assert (answer.code, "broken" in answer.out) == (2, True)
 
 
 def test_labels_none_takes_several_folders_without_classes(flat: Path) -> None:

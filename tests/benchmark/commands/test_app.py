@@ -105,21 +105,6 @@ def test_what_is_for_machines_can_be_turned_off(
     assert (turned_off.code, turned_off.out, turned_off.err) == (plain.code, plain.out, plain.err)
 
 
-def test_check_says_what_is_there(capsys: Capture, data: Path, tmp_path: Path) -> None:
-    said = command(capsys, "check", "--data", data)
-    assert said.code == 0
-    assert said.out.count("partial") >= 7
-    assert "does not exist" in command(capsys, "check", "--data", tmp_path / "none").error
-    fakes.write_fake_spair(tmp_path)
-    said = command(capsys, "check", "--data", tmp_path)
-    assert said.code == 0
-    assert "missing" in said.out
-    shutil.rmtree(tmp_path / "SPair-71k" / "JPEGImages" / "cat")
-    said = command(capsys, "check", "--data", tmp_path)
-    assert said.code == 2
-    assert "broken" in said.out
-
-
 def test_leaderboard_writes_and_checks(capsys: Capture, of_knn: Path, tmp_path: Path) -> None:
     out, tables = of_knn, tmp_path / "tables"
     assert command(capsys, "leaderboard", "-o", out).code == 0

@@ -180,6 +180,7 @@ def test_a_failing_backbone_is_said(go: Go, data: Path, tmp_path: Path) -> None:
     assert said.code == 2
     (line,) = said.lines("failed: dino-b16")
     assert "the Hub cannot be reached" in line
+    assert "all features were there" not in said.out + said.err
     assert set(records(tmp_path)["backbone"]) == {"mini-random"}
 
 

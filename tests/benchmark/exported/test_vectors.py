@@ -9,6 +9,8 @@ import re
 import numpy as np
 import pytest
 
+from layerboard.benchmark.commands.score import SCORERS, ScoreRequest
+from layerboard.benchmark.forms.option import declared
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from tests.tasks.agreement import golden
@@ -385,3 +387,15 @@ def test_wrong_ground_truths(says, archive, tmp_path):
     assert "which was not executed" in says(*given, tmp_path / "gnd.pkl").error
     assert "none.pkl, which cannot be read" in says(*given, tmp_path / "none.pkl").error
     assert "found neither" in says("retrieval", "--ground-truth", small(tmp_path)).error
+
+
+OPTIONS = {option.name: option for option in declared(ScoreRequest)}
+
+
+def test_no_option_has_a_number_of_its_own() -> None:
+    assert {option.default for option in OPTIONS.values()} <= {..., None, (), False}
+
+
+def test_every_option_is_taken_by_a_task() -> None:
+    taken = {name for scorer in SCORERS.values() for name in (*scorer.needs.split(), *scorer.takes.split())}
+    assert taken == {*OPTIONS} - {"task", "json", "config"}

@@ -5,7 +5,8 @@ import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pandas as pd
 import pytest
@@ -15,7 +16,9 @@ from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import passes
+from layerboard.benchmark.jobs.estimate import OVERHEAD, SPEED, image_seconds, multiply_adds
 from layerboard.benchmark.jobs.fingerprints import JobMaker
+from layerboard.benchmark.jobs.job import Setup
 from layerboard.benchmark.jobs.pieces import PassesAndScores
 from layerboard.benchmark.jobs.prepare import PlannedRun, Prepared, prepare
 from layerboard.benchmark.passes.failures import NO_MEMORY, DiskFullError, Failure, failure
@@ -25,8 +28,9 @@ from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.tasks.framework.protocols import PAPER
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.conftest import BACKBONES
-from tests.benchmark.doubles import CountingBackbone
+from tests.benchmark.doubles import SPEC, CountingBackbone
 from tests.benchmark.runs import TASKS, Tally, assert_same_records, run
 
 
@@ -205,3 +209,22 @@ def test_progress_over_all_counts_each_image_once(
     total, amount = done["all backbones"]
     assert amount == total > 0
     assert "images once more" in {unit for _, _, unit, _ in stages.values()}
+
+
+VIEW = ResizeCrop(256, 224)
+
+
+PUBLISHED = (("dino-b16", 17.5e9), ("dino-s16", 4.6e9), ("dino-resnet50", 3.8e9))
+"""Of 224 px: Liu et al., ICCV 2021, table 1 (DeiT-B, DeiT-S); He et al., CVPR 2016, table 1 (ResNet-50)."""
+
+
+@pytest.mark.parametrize(("name", "published"), PUBLISHED)
+def test_multiply_adds_are_near_those_that_are_published(name: str, published: float) -> None:
+    (spec,) = find([name])
+    assert multiply_adds(spec, 224 * 224) == pytest.approx(published, rel=0.25)
+
+
+def test_seconds_of_an_image_are_those_of_its_pixels_and_of_what_is_not_the_forward_pass() -> None:
+    here = cast("Setup", SimpleNamespace(spec=SPEC, device=torch.device("cpu")))
+    adds = multiply_adds(SPEC, 32 * 32)
+    assert image_seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])

@@ -79,14 +79,6 @@ def run(src: Source, found: list[Listener], backbone: CountingBackbone, batch_si
     run_pass(src, found, backbone, batch_size, Loader(2), Silent())
 
 
-def test_each_image_goes_through_the_backbone_once_for_all_listeners(tmp_path: Path) -> None:
-    src = source([[1, 2, 3], [4, 5], [6]])
-    backbone, found = CountingBackbone(), listeners(src, tmp_path)
-    run(src, found, backbone)
-    assert sum(backbone.batches) == 6
-    assert all(not one.missing and one.failure is None for one in found)
-
-
 @pytest.mark.parametrize("batch_size", [1, 2, 50])
 def test_vectors_are_in_the_sources_order(tmp_path: Path, batch_size: int) -> None:
     src = source([[10, 20, -1], [30], [-1]], per_shard=2)
