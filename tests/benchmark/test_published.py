@@ -1,8 +1,8 @@
 """Scores that are committed or published are those of a run.
 
-Every backbone that comes with the package is run from rendering the datasets over the packaged weights to the
-numbers, at an early, a middle and a late layer: a transformer and a ConvNet on every task, the others on tasks
-of few images. ``layerboard run`` and ``leaderboard --tables leaderboards/tables`` write the committed numbers.
+Every backbone that comes with the package is run from rendering the datasets over the packaged weights to
+numbers, at an early, a middle and a late layer: a transformer and a ConvNet on every task, the others on
+tasks of few images. ``layerboard run`` and ``leaderboard --tables leaderboards/tables`` write the numbers.
 """
 
 import os
