@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +16,12 @@ from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.tasks.datasets.reading.masks import read_mask
-from layerboard.tasks.datasets.scenes import VOC_2012
-from layerboard.tasks.framework.protocols import find_protocol
-from layerboard.tasks.framework.registry import config_of
-from layerboard.tasks.segmentation import hummingbird, shown
-from layerboard.tasks.segmentation.hummingbird import HummingbirdConfig
+from layerboard.tasks.segmentation import shown
 from tests import fakes
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, Tally, assert_same_records, run, shards
 from workshop.render.masks import write_mask
-
-HUMMINGBIRD = find_protocol("hummingbird")
 
 VOC = "voc-2012-val"
 
@@ -168,23 +161,6 @@ def test_other_protocols(tmp_path: Path, protocol: str) -> None:
     with Tally().watching() as tally:
         assert_same_records(run(tmp_path, ["mini-resnet"], "segment", data=data, protocol=protocol), found)
     assert not tally.rows
-
-
-def test_an_image_twice_is_one_that_differs_by_its_draws(labelled: Path, tmp_path: Path) -> None:
-    def plan(config: HummingbirdConfig) -> dict[str, str]:
-        at = DataLocation(STANDARD_SUITE.datasets, labelled, protocol=HUMMINGBIRD)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(hummingbird, "VOC_2012_AUG", VOC_2012)  # the same masks, read again
-            patch.setattr(hummingbird.HummingbirdTask, "configs", {"hummingbird": config})
-            tasks = planned(labelled, "segment", location=at).tasks.every
-        return {task.dataset: task.data_digest for task in tasks}
-
-    rule = config_of(HUMMINGBIRD, "segment")
-    assert isinstance(rule, HummingbirdConfig)
-    other = replace(rule, augmentation=replace(rule.augmentation, seed=1))
-    first, again, drawn = map(plan, (rule, rule, other))
-    assert first == again
-    assert all(first[name] != drawn[name] for name in first)
 
 
 def test_limit_takes_the_first_images_of_each_split(labelled: Path, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 import layerboard
 from layerboard.benchmark.api import execute
-from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.backbones import find_backbones, shown_as_each
@@ -125,7 +124,7 @@ def test_a_backbone_is_loaded_by_a_name_with_a_size() -> None:
 
 @pytest.mark.slow
 def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
-    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = {"data": data, "input_size": (64, 96), "protocol": "standard,insid3"}
     with Tally().watching() as tally:
@@ -159,11 +158,6 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
     assert not again.loads
     line = "spair (insid3): images are shown alike at every input size, so its scores are the same"
     assert line in heard.lines
-    shown = command(capsys, "compare", "mini-resnet", "mini-resnet@96px", "--output", tmp_path / "out")
-    assert (shown.code, "mini-resnet@96px" in shown.out) == (0, True)
-    picks = recommended(RecommendRequest(tasks="spair", output=tmp_path / "out")).choices
-    calls = " ".join(code_of(pick) for pick in picks)
-    assert ('"mini-resnet@96px"' in calls) == any(pick.backbone == "mini-resnet@96px" for pick in picks)
 
 
 @pytest.mark.usefixtures("no_pages")

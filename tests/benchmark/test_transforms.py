@@ -141,19 +141,6 @@ def test_a_compression_takes_vectors_as_backbones_give_them() -> None:
         layerboard.compression("int8", spoilt)
 
 
-def test_protocols_of_one_view_share_a_pass(data: Path, tmp_path: Path) -> None:
-    """`geoaware` and `sd-dino` show images alike, and match them differently."""
-    # at their 768 px and more, tokens of a transformer with patches of 8 would attend to 10,000 others
-    options = {"data": data, "limit": 1, "layers": "12", "protocol": "geoaware,sd-dino"}
-    with Tally().watching() as tally:
-        found = run(tmp_path, ["mini-resnet"], "spair", **options)
-    assert found.attrs["failures"] == []
-    assert set(found["protocol"]) == {"geoaware", "sd-dino"}
-    (images,) = tally.rows.values()
-    keys = {key for _, _, key in tally.images}
-    assert images == len(keys)  # each once
-
-
 def test_indexes_of_vectors_are_measured(
     capsys: pytest.CaptureFixture[str], made: Transformed, data: Path, tmp_path: Path
 ) -> None:
