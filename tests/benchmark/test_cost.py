@@ -21,7 +21,7 @@ from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES
-from tests.benchmark.runs import Tally, command, run
+from tests.benchmark.runs import Tally, command, run, run_from_store
 
 RULE = CostConfig(
     warm_up=0, rounds=1, single_seconds=0.0, most_rounds=1, gain=1.03, images=1, seconds=100.0, visits=2
@@ -37,7 +37,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def measure(place: Path, *backbones: str, **options: object) -> tuple[Tally, pd.DataFrame]:
     with Tally().watching() as tally:
         records = run(place, backbones or BACKBONES, "cost", **options)
-    assert records.attrs["failures"] == []
     return tally, records[records["task"] == "cost"]
 
 
@@ -95,9 +94,7 @@ def test_costs_are_measured_at_the_sizes_that_tasks_show(tmp_path: Path, data: P
     gflops = records[records["metric"] == "gflops"].groupby("pooling")["value"].max()
     assert gflops[davis] > 4 * gflops[own]
     for tasks in (["cost"], ["knn", "cost"]):
-        with Tally().watching() as tally:
-            run(place, ["mini-fs"], *tasks, data=data)
-        assert tally.loads == []
+        run_from_store(place, ["mini-fs"], *tasks, data=data)
     run(other, ["mini-fs"], "cost", data=data)
     run(other, ["mini-fs"], "knn", "davis", "cost", data=data, cache=place / "cache")  # a new size
     (path,) = (other / "out" / "records").rglob("cost*.parquet")

@@ -118,9 +118,8 @@ def versions(output: Path) -> set[int]:
 
 def test_a_run_measures_them_again(old: Path, data: Path) -> None:
     assert versions(old / "out") == {1}
-    records = run(old, ["mini-fs", "mini-resnet"], "knn", data=data, examples=False)
+    run(old, ["mini-fs", "mini-resnet"], "knn", data=data, examples=False)
     assert versions(old / "out") == {2}
-    assert records.attrs["failures"] == []
 
 
 def test_a_run_that_would_leave_some_is_refused_before_it_measures(old: Path, data: Path) -> None:

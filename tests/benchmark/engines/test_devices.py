@@ -144,6 +144,5 @@ def test_several_devices_share_datasets_and_give_the_same_bytes(
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     tasks = ["knn", "davis", "spair", "cka"]
     records = run(new_place(), BACKBONES, *tasks, data=data, device="cpu,cpu,cpu")
-    assert records.attrs["failures"] == []
     expected = whole.records.query("task in @tasks")
     pd.testing.assert_frame_equal(comparable(records), comparable(expected), check_exact=True)
