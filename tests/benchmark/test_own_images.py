@@ -88,15 +88,6 @@ def test_without_labels_each_layer_and_pooling_has_its_criteria(
     taps = ((6, "block"), (12, "block"), (12, "final"))
     assert places == {(*one, pooling) for one in taps for pooling in ("cls", "mean")}
     assert np.isfinite(own["value"]).all()
-    last = own[(own["layer"] == 12) & (own["tap"] == "block")].set_index(["metric", "pooling"])["value"]
-    assert last["cka-to-last", "cls"] == pytest.approx(1)
-    assert last["neighbours-to-last", "mean"] == 100
-    other = records[(records["task"] == "cka") & (records["backbone"] == "mini-fs")]
-    pairs = other[(other["other"] == "mini-fs") & (other["layer"] == 6) & (other["other_tap"] == "block")]
-    for pooling in ("cls", "mean"):
-        of_task = pairs[(pairs["pooling"] == pooling) & (pairs["other_layer"] == 12)]["value"].item()
-        here = own[(own["layer"] == 6) & (own["metric"] == "cka-to-last") & (own["pooling"] == pooling)]
-        assert here["value"].item() == pytest.approx(of_task, abs=1e-5)
     page = inside_page(Board.of(records, records["suite"].iloc[0]))
     text = " ".join(str(block) for block in page.blocks)
     assert "none of these criteria is an accuracy" in " ".join(text.split())

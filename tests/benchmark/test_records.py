@@ -1,6 +1,5 @@
 """What records say follows from the run: rules, scores from items, and one results version on a page."""
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from math import nan
@@ -14,7 +13,6 @@ from layerboard.benchmark.records.records import assess_items, interpolation_of
 from layerboard.leaderboards.board.frames import is_floor
 from layerboard.leaderboards.exchange.merge import StoredResult, results_of
 from layerboard.leaderboards.records.checksum import results_version
-from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import read_items
 from layerboard.leaderboards.records.record import read_records
 from layerboard.tasks.framework.assess import score_of
@@ -22,7 +20,7 @@ from layerboard.tasks.framework.base import Items
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec.origin import OBJECT
-from tests.benchmark.conftest import Whole
+from tests.benchmark.conftest import Whole, copy_results
 from tests.benchmark.runs import run
 
 RULES = {"dinov2-b14": "dino", "fs-b16": "timm", "openclip-b16": "timm", "resnet50": "", "random": ""}
@@ -84,7 +82,6 @@ def _number(items: Items, statistic: str) -> Mapping[str, float]:
     return {"value": score_of(items, statistic), "n": len(units) if over == "clusters" else int(there.sum())}
 
 
-KNN = task_key("knn", "imagenet", "standard")
 MODULES = ("leaderboards.records.checksum", "benchmark.jobs.prepare")
 OLD = "has results version 1, this layerboard 2"
 
@@ -92,16 +89,10 @@ OLD = "has results version 1, this layerboard 2"
 @pytest.fixture
 def old(whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An output folder of two backbones' k-NN, and a package whose results version is one higher."""
-    place = tmp_path / "old"
-    for name in ("mini-fs", "mini-resnet"):
-        for kind, ending in (("records", "parquet"), ("items", "parquet"), ("examples", "npz")):
-            file = Path(kind) / scored_path(KNN, name, ending=ending)
-            (place / "out" / file).parent.mkdir(parents=True)
-            shutil.copyfile(whole.place / "out" / file, place / "out" / file)
-    shutil.copytree(whole.place / "out" / "thumbnails", place / "out" / "thumbnails")
+    copy_results(whole, tmp_path / "old" / "out", "knn")
     for module in MODULES:
         monkeypatch.setattr(f"layerboard.{module}.RESULTS_VERSION", 2)
-    return place
+    return tmp_path / "old"
 
 
 @pytest.fixture

@@ -154,12 +154,6 @@ def test_other_protocols(tmp_path: Path, protocol: str) -> None:
     assert not tally.rows
 
 
-def test_limit_takes_the_first_images_of_each_split(labelled: Path, tmp_path: Path) -> None:
-    found = run(tmp_path, ["mini-resnet"], "segment", data=labelled, limit=2)
-    assert found["coverage"].str.contains("limited to 2 images of each split").all()
-    assert set(found["n"].dropna()) <= {1, 2}
-
-
 @pytest.mark.parametrize("protocol", ["standard", "capi"])
 def test_the_plan_counts_comparing_with_the_memory(voc: Path, tmp_path: Path, protocol: str) -> None:
     def plan() -> list[tuple[str, str, int]]:

@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -139,10 +138,10 @@ def test_a_worker_that_was_still_starting_when_all_was_done_does_not_end_the_run
 
 @pytest.mark.slow
 def test_several_devices_share_datasets_and_give_the_same_bytes(
-    new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     tasks = ["knn", "davis", "spair", "cka"]
-    records = run(new_place(), BACKBONES, *tasks, data=data, device="cpu,cpu,cpu")
+    records = run(tmp_path, BACKBONES, *tasks, data=data, device="cpu,cpu,cpu")
     expected = whole.records.query("task in @tasks")
     pd.testing.assert_frame_equal(comparable(records), comparable(expected), check_exact=True)

@@ -2,7 +2,6 @@
 
 import errno
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -167,17 +166,17 @@ def test_running_out_of_memory_is_one_sentence_with_advice(error: Exception) -> 
 
 
 def test_attention_maps_that_do_not_fit_beside_whole_groups_have_a_forward_of_their_own(
-    data: Path, new_place: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def shown(*tasks: str) -> tuple[Tally, pd.DataFrame]:
+    def shown(name: str, *tasks: str) -> tuple[Tally, pd.DataFrame]:
         with Tally().watching() as tally:
-            found = run(new_place(), BACKBONES, *tasks, data=data, layers="1")
+            found = run(tmp_path / name, BACKBONES, *tasks, data=data, layers="1")
         return tally, found
 
     tasks = "cka", "attention-distance", "locality"
-    together, records = shown(*tasks)
+    together, records = shown("together", *tasks)
     monkeypatch.setattr(passes, "ATTENTION_BYTES", 5 * 4 * 3 * 65**2)  # five images of three heads
-    apart, same = shown(*tasks)
+    apart, same = shown("apart", *tasks)
     assert set(together.images.values()) == {1}
     for backbone, times in (("mini-fs", 2), ("mini-resnet", 1)):
         assert {count for (name, *_), count in apart.images.items() if name == backbone} == {times}
