@@ -3,7 +3,7 @@
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,19 +107,6 @@ def of_knn(whole: Whole, tmp_path: Path) -> Path:
 def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs by commands and functions write no pages, as those by `run` of these tests."""
     leave_pages_out(monkeypatch)
-
-
-@pytest.fixture
-def new_place(tmp_path: Path) -> Callable[[], Path]:
-    """Makes a place for a run that has nothing to go on from."""
-    count = iter(range(100))
-
-    def make() -> Path:
-        place = tmp_path / f"place-{next(count)}"
-        place.mkdir()
-        return place
-
-    return make
 
 
 @pytest.fixture

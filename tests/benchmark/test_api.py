@@ -16,11 +16,18 @@ from PIL import Image
 from layerboard.leaderboards.records.record import folder_records, of_suite
 from layerboard.leaderboards.records.state import SHOWN
 from layerboard.tasks.datasets.base import FileSample
-from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole, copy_results
-from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, command, files, run, shards
-from tests.zoo.reduced import reduce
+from tests.benchmark.runs import (
+    QUICK,
+    TASKS,
+    Tally,
+    assert_same_records,
+    command,
+    files,
+    run,
+    run_from_store,
+    shards,
+)
 
 FILES = ["examples", "items", "records", "run.log", "run.yaml", "tables", "thumbnails"]
 LAYERS = {"mini-fs": {(1, "block"), (12, "final")}, "mini-resnet": {(1, "block")}}
@@ -75,7 +82,6 @@ def test_backbones_of_one_view_share_decoded_images(
 def test_every_layer_reaches_every_task(whole: Whole) -> None:
     records = whole.records
     assert set(records["task"]) == set(TASKS)
-    assert records.attrs["failures"] == []
     for (backbone, task), rows in records.groupby(["backbone", "task"]):
         layers = set(zip(rows["layer"], rows["tap"], strict=True))
         assert layers == LAYERS[str(backbone)], task
@@ -91,7 +97,6 @@ def test_every_number_is_there_or_says_why_not(whole: Whole) -> None:
     records = whole.records
     assert records["partial"].all()
     assert records["coverage"].str.contains(" of ").all()
-    assert (records["value"].notna() == (records["reason"] == "")).all()
     scores = records[records["task"] != "cka"]
     assert scores["value"].dropna().between(-100, 100 + 1e-9).all()  # ARI may be negative
     regions = scores["task"].isin(["cluster-object", "cluster-part"])
@@ -151,7 +156,7 @@ def test_a_cache_that_is_only_read_serves_a_run_that_lacks_nothing_of_it(
     tasks = ["knn", "davis"]
     found = run(tmp_path, BACKBONES, *tasks, data=data, cache=cache)
     assert_same_records(found, whole.records.query("task in @tasks"))
-    lacking = run(tmp_path, ["mini-mae"], "knn", data=data, cache=cache)
+    lacking = run(tmp_path, ["mini-mae"], "knn", data=data, cache=cache, fails=True)
     assert [str(each) for each in lacking.attrs["failures"]] == [
         f"mini-mae, knn: --cache {cache} cannot be written to: Read-only file system"
     ]
@@ -172,9 +177,7 @@ def _refusing(folder: Path) -> Callable[..., object]:
 def test_what_another_suite_has_run_stands_on_both_pages(tmp_path: Path, data: Path, whole: Whole) -> None:
     out, expected = copy_results(whole, tmp_path / "out", "knn"), whole.records.query("task == 'knn'")
     options = {"data": data, "cache": whole.place / "cache", "pages": True}
-    with Tally().watching() as tally:
-        records = run(tmp_path, BACKBONES, "knn", suite="paper", protocol="standard", **options)
-    assert tally.loads == []
+    records = run_from_store(tmp_path, BACKBONES, "knn", suite="paper", protocol="standard", **options)
     assert set(records["suite"]) == {"paper"}
     assert_same_records(records.assign(suite="standard"), expected)
     before = files(out / "records")
@@ -183,15 +186,6 @@ def test_what_another_suite_has_run_stands_on_both_pages(tmp_path: Path, data: P
     assert_same_records(run(tmp_path, BACKBONES, "knn", **options), expected)
     pages = out / "tables"
     assert (pages / "paper.csv").read_bytes() == (pages / "standard.csv").read_bytes()
-
-
-def test_vectors_serve_later_tasks_and_layers(tmp_path: Path, data: Path) -> None:
-    run(tmp_path, ["mini-fs"], "knn", data=data, layers="1")
-    with Tally().watching() as tally:
-        records = run(tmp_path, ["mini-fs"], "cluster-image", "knn", data=data, layers="0,2,12,final")
-    assert tally.loads == []
-    primary = records[records["primary"]].groupby("task")["layer"].agg(list).to_dict()
-    assert primary == {"cluster-image": [0, 2, 12, 12], "knn": [0, 2, 12, 12]}
 
 
 def test_a_new_backbone_costs_its_own_passes_and_pairs(again: Path, data: Path) -> None:
@@ -216,9 +210,12 @@ def test_a_new_backbone_costs_its_own_passes_and_pairs(again: Path, data: Path) 
 
 def test_other_layers_show_only_the_dense_sources_again(again: Path, data: Path) -> None:
     with Tally().watching() as tally:
-        records = run(again, ["mini-fs"], "knn", "davis", data=data, layers="2")
+        records = run(again, ["mini-fs"], "knn", "cluster-image", "davis", data=data, layers="0,2,final")
     assert {source for _, source in tally.rows} == {"davis-2017-val"}
-    assert set(records.query("task == 'knn' and backbone == 'mini-fs'")["layer"]) == {2}
+    primary = (
+        records[records["primary"] & (records["backbone"] == "mini-fs")].groupby("task")["layer"].agg(set)
+    )
+    assert primary[["cluster-image", "knn"]].tolist() == [{0, 2, 12}] * 2
 
 
 def test_a_damaged_shard_is_found_and_redone(again: Path, data: Path, whole: Whole) -> None:
@@ -237,32 +234,12 @@ def test_a_damaged_shard_is_found_and_redone(again: Path, data: Path, whole: Who
     }
 
 
-def test_damaged_records_of_another_backbone_are_named(again: Path, data: Path) -> None:
-    victim = again / "out" / "records" / "mini-resnet" / "knn.imagenet.standard.parquet"
-    victim.write_bytes(b"no parquet")
-    with pytest.raises(InputError, match=r"mini-resnet/knn\.imagenet\.standard\.parquet"):
-        run(again, ["mini-fs"], "knn", data=data)
-
-
 def test_a_changed_image_is_a_new_source(again: Path, own_data: Path) -> None:
     image = next((own_data / "DAVIS" / "JPEGImages" / "480p" / "sequence-0").iterdir())
     image.write_bytes(image.read_bytes() + b"\0")
     with Tally().watching() as tally:
         run(again, ["mini-resnet"], "knn", "spair", "davis", data=own_data)
     assert {source for _, source in tally.rows} == {"davis-2017-val"}
-
-
-def test_a_failing_backbone_does_not_stop_the_others(again: Path, data: Path, tmp_path: Path) -> None:
-    broken = reduce(find(["dino-b16"])[0], tmp_path / "broken").folder
-    path = broken / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:200])
-    with Tally().watching() as tally:
-        records = run(again, [str(broken), *BACKBONES], "knn", "davis", "cka", data=data)
-    assert not tally.loads  # its files are read before any pass
-    sentences = records.attrs["failures"]
-    assert [sentence.split(": ")[0] for sentence in sentences] == [broken.name]
-    assert all("is not a readable safetensors file" in sentence for sentence in sentences)
-    assert set(records["backbone"]) == set(BACKBONES)
 
 
 def test_a_bug_in_a_task_leaves_the_rest_done(
@@ -276,7 +253,7 @@ def test_a_bug_in_a_task_leaves_the_rest_done(
         patch.setattr("layerboard.tasks.classification.knn.KnnTask.score_together", bug)
         patch.setattr("layerboard.tasks.similarity.cka._GramMeasurer.update", bug)
         patch.setattr("layerboard.tasks.keypoints.task.KeypointTask.measure", bug)
-        records = run(tmp_path, ["mini-random"], *names, data=data, layers="1")
+        records = run(tmp_path, ["mini-random"], *names, data=data, layers="1", fails=True)
     assert set(records["task"]) == {"davis", "cluster-image"}
     assert sorted(records.attrs["failures"]) == [
         f"mini-random, {task}: zero division error: division by zero" for task in ("cka", "knn", "spair")
@@ -295,7 +272,7 @@ def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
 
     monkeypatch.setattr("layerboard.benchmark.passes.collectors.VectorCollector.see", bug)
     names = ("knn", "cluster-image", "cka", "retrieval", "davis", "cluster-object")
-    records = run(tmp_path, ["mini-random"], *names, data=data, layers="1")
+    records = run(tmp_path, ["mini-random"], *names, data=data, layers="1", fails=True)
     assert set(records["task"]) == {"davis", "cluster-object"}
     failed = [sentence.removeprefix("mini-random, ") for sentence in records.attrs["failures"]]
     assert set(failed) == {

@@ -22,7 +22,7 @@ from layerboard.tasks.propagation import task as propagation
 from layerboard.tasks.retrieval import landmarks as retrieval
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import BACKBONES, Whole
-from tests.benchmark.runs import Tally, assert_same_records, run
+from tests.benchmark.runs import assert_same_records, run, run_from_store
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "examples.md"
 PICTURED = {"knn", "retrieval", "davis", "spair", "cluster-image"}
@@ -102,9 +102,7 @@ def test_what_is_damaged_or_gone_is_kept_again(again: Path, data: Path, whole: W
     spair = thumbnails_of(out / examples_of("spair", "spair-71k-test", "mini-fs"))
     (out / "thumbnails" / spair[0]).unlink()
     (out / "thumbnails" / spair[1]).write_bytes(b"no picture")
-    with Tally().watching() as tally:
-        run(again, BACKBONES, "knn", "davis", "spair", data=data)
-    assert tally.loads == []
+    run_from_store(again, BACKBONES, "knn", "davis", "spair", data=data)
     assert kept(out) == before
     assert_same_records(read_records([out / "records"]), whole.records)
 
@@ -113,18 +111,14 @@ def test_without_examples_there_are_no_pictures_and_the_numbers_stay(
     again: Path, data: Path, whole: Whole
 ) -> None:
     out, tasks = again / "out", ["knn", "davis"]
-    with Tally().watching() as tally:
-        records = run(again, BACKBONES, *tasks, data=data, examples=False)
-    assert tally.loads == []
+    records = run_from_store(again, BACKBONES, *tasks, data=data, examples=False)
     left = sorted((out / "examples").rglob("*.npz"))
     assert {path.name.split(".")[0] for path in left} == PICTURED - {*tasks}
     needed = {name for path in left for name in thumbnails_of(path)}
     assert {path.name for path in (out / "thumbnails").iterdir()} == needed
     own = records[records["task"].isin(tasks)]
     assert_same_records(own, whole.records.query("task in @tasks"), numbers_only=True)
-    with Tally().watching() as tally:
-        run(again, BACKBONES, *tasks, data=data)
-    assert tally.loads == []
+    run_from_store(again, BACKBONES, *tasks, data=data)
     assert kept(out) == kept(whole.place / "out")
 
 

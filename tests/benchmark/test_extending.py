@@ -1,9 +1,10 @@
 """Whatever the house has several of is added by what it is and by one row: a toy of each kind.
 
-A toy dataset is in `test_new_dataset`, a toy command in `commands.test_command`.
+A task and an analysis are in `test_own_tasks`, as the page on them shows; a toy command is in
+`commands.test_command`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -12,91 +13,29 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import Tensor
+from PIL import Image
 
 from layerboard.benchmark.commands import export
 from layerboard.benchmark.engines.base import Engine, Job, JobQueue, LocalEngine, Result, Work
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.forms import request
 from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.plan import suites
 from layerboard.leaderboards.blocks.blocks import Block, Heading, said
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections import order
-from layerboard.tasks.analyses.base import ImageAnalysis, KeptImages, Tally
-from layerboard.tasks.framework import registry
-from layerboard.tasks.framework.base import Device, Findings, LayerOutcome, Outcome, Score, Source, digest
-from layerboard.tasks.framework.feeds import ATTENTION
-from layerboard.tasks.framework.registry import TaskEntry
-from layerboard.tasks.framework.task import VectorTask
-from layerboard.tasks.framework.transformed import Vectors
-from layerboard.zoo.features import AttentionMaps
-from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.tasks.datasets import catalogue
+from layerboard.tasks.datasets.reading.files import file_paths
+from layerboard.tasks.datasets.scenes import Files, SceneEntry
+from layerboard.zoo.spec import BackboneSpec
 from tests.benchmark import runs
-from tests.benchmark.runs import add_row, leave_cost_out, run
+from tests.benchmark.runs import add_row, command, leave_cost_out, run
+from workshop.render.masks import write_mask
 
 if TYPE_CHECKING:
     from layerboard.benchmark.commands.export import ExportRequest, FileTexts
 
 Capture = pytest.CaptureFixture[str]
-
-
-class PositiveTask(VectorTask):
-    """Numbers of the vectors of validation images that are above 0, in percent."""
-
-    split = "val"
-
-    @property
-    def vector_sources(self) -> tuple[Source, ...]:
-        return (self.data.val,)
-
-    @property
-    def fingerprint(self) -> str:
-        return digest("toy-task", 1)
-
-    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        above = vectors[self.data.val.name] > 0
-        return Outcome((Score("above zero", 100.0 * float(above.mean()), len(above), "images"),))
-
-
-TASK = TaskEntry(
-    name="toy-task",
-    role="classification",
-    title="a toy",
-    data="ImageNet-1k",
-    metrics=("above zero",),
-    asks="Are numbers above 0?",
-    measures="above zero: numbers of vectors that are",
-    default=False,
-    code=f"{__name__}:PositiveTask",
-)
-
-
-@dataclass(frozen=True, eq=False)
-class FirstTokenAnalysis(ImageAnalysis[AttentionMaps]):
-    """What all tokens give to the first one."""
-
-    feed = ATTENTION
-
-    def reduce(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> Mapping[str, Tensor]:
-        return {"share": maps.probabilities[..., 0].float().mean(dim=-1)}
-
-    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
-        tally = Tally(images.keys)
-        tally.heads("toy-share", images.each("share"))
-        return Findings((LayerOutcome(layer, "patch", tally.outcome()),))
-
-
-ANALYSIS = replace(
-    TASK,
-    name="toy-analysis",
-    data="ImageNet-50",
-    metrics=("toy-share",),
-    asks="Is the first token looked at?",
-    measures="toy-share: share of attention",
-    analysis=True,
-    labels=False,
-    code=f"{__name__}:FirstTokenAnalysis",
-)
 
 
 def toy_blocks(board: Board) -> list[Block]:
@@ -139,31 +78,11 @@ class ToyRun:
 def toy_run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToyRun]:
     with pytest.MonkeyPatch.context() as patch:
         leave_cost_out(patch)
-        add_row(patch, registry, "TASKS", TASK)
-        add_row(patch, registry, "TASKS", ANALYSIS)
         add_row(patch, order, "SECTIONS", toy_blocks)
         patch.setitem(request.ENGINES, "toy", f"{__name__}:toy_engine")
         place = tmp_path_factory.mktemp("toys")
-        records = run(place, ["mini-fs"], "toy-task", "toy-analysis", data=data, engine="toy", pages=True)
+        records = run(place, ["mini-fs"], "knn", data=data, engine="toy", pages=True)
         yield ToyRun(records, place / "out")
-
-
-def test_a_task_is_a_class_and_a_row(toy_run: ToyRun) -> None:
-    assert toy_run.records.attrs["failures"] == []
-    scores = toy_run.records.query("task == 'toy-task'")
-    assert {*scores["pooling"]} == {"cls", "mean"}
-    assert scores["value"].between(1, 99).all()
-    assert "toy-task above zero" in toy_run.page("standard.md")
-
-
-def test_an_analysis_is_a_class_and_a_row(toy_run: ToyRun) -> None:
-    shares = toy_run.records.query("task == 'toy-analysis' and value == value")
-    assert {*shares["metric"]} == {"toy-share"}
-    assert np.sort(shares["head"].unique()).tolist() == [-1, 0, 1, 2]
-    assert "toy-share" not in toy_run.page("standard.md")
-    inside = toy_run.page("standard.inside.md")
-    assert "Is the first token looked at?" in inside
-    assert "toy-share: share of attention" in inside
 
 
 def test_a_section_is_a_function_of_the_board_and_a_row(toy_run: ToyRun) -> None:
@@ -183,3 +102,69 @@ def test_an_export_is_a_function_and_a_row(
     assert (tmp_path / "toy.txt").read_text() == f"{len(toy_run.records)} records\n"
     wrong = runs.command(capsys, "export", "nothing", "-o", toy_run.output)
     assert "latex, csv, hub, onnx or toy" in wrong.error
+
+
+@dataclass(frozen=True, slots=True)
+class StripesEntry(SceneEntry):
+    """Grey images whose bright columns are a class."""
+
+    classes = ("dark", "bright")
+    offset = 0
+
+    name: str = "stripes"
+    folder: str = "stripes"
+    train_images: int = 4
+    val_images: int = 2
+    memory: int = 1000
+    most: int | None = None
+
+    @property
+    def layout(self) -> str:
+        return f"{self.folder}/{{train,val}}/*.jpg and *.png"
+
+    def splits(self, root: Path) -> dict[str, Files]:
+        splits: dict[str, Files] = {}
+        for split in ("train", "val"):
+            images = file_paths(root / split, ".jpg")
+            splits[split] = {f"{split}/{path.stem}": (path, path.with_suffix(".png")) for path in images}
+        return splits
+
+
+STRIPES = StripesEntry()
+
+
+@pytest.fixture
+def stripes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with the dataset, which has its row."""
+    add_row(monkeypatch, catalogue, "DATASETS", STRIPES)
+    for number in range(6):
+        mask = np.zeros((48, 48), np.uint8)
+        mask[:, 6 * number : 6 * number + 18] = 1
+        path = tmp_path / "data" / "stripes" / ("train" if number < 4 else "val") / f"{number}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(mask * np.uint8(200)).save(path)
+        write_mask(path.with_suffix(".png"), mask)
+    return tmp_path / "data"
+
+
+def line(out: str) -> str:
+    return next(row for row in out.splitlines() if row.startswith("stripes"))
+
+
+def test_a_new_dataset_is_checked(stripes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "complete  4 of 4 training images, 2 of 2 validation images"
+    assert said in line(command(capsys, "check", "--data", stripes).out)
+    (stripes / "stripes" / "val" / "5.png").unlink()
+    changed = line(command(capsys, "check", "--data", stripes).out)
+    assert "partial  4 of 4 training images, 1 of 2 validation images" in changed
+
+
+def test_a_new_dataset_is_run_on(stripes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = replace(suites.STANDARD_SUITE, datasets=catalogue.DATASETS)
+    monkeypatch.setattr(suites, "SUITES", (suite,))
+    whole = run(tmp_path / "whole", ["mini-fs"], "segment", data=stripes)
+    limited = run(tmp_path / "limited", ["mini-fs"], "segment", data=stripes, limit=1)
+    assert {*whole["dataset"]} == {*limited["dataset"]} == {"stripes"}
+    assert whole["coverage"].str.startswith("4 of 4 training images").all()
+    assert limited["coverage"].str.endswith("limited to 1 image of each split").all()
+    assert {*whole["data"]}.isdisjoint(limited["data"])

@@ -94,6 +94,7 @@ def test_attention_and_rollout_are_there_where_there_is_attention(looked: Path) 
         np.testing.assert_allclose(file["7.attention"], heads.mean(axis=0), atol=1e-7)
         assert (heads.sum(axis=1) < 2).all()  # two pictures, less what goes to the class token
         assert file["1.rollout"].sum() <= file["12.rollout"].sum()
+        np.testing.assert_allclose(file["1.rollout"], file["1.attention"] / 2, atol=1e-6)
         np.testing.assert_array_equal(file["final.attention"], file["12.attention"])
     with np.load(looked / "page-files" / "mini-resnet.npz") as file:
         assert {key.partition(".")[2] for key in file.files} == {
@@ -142,11 +143,6 @@ def test_lengths_of_registers_are_there_and_those_of_the_model(photos: Path, tmp
     with np.load(path) as file:
         np.testing.assert_allclose(file["final.prefix-length"][0], tokens[:4].norm(dim=1).numpy(), rtol=1e-4)
         np.testing.assert_allclose(file["final.length"], tokens[4:].norm(dim=1).numpy(), rtol=1e-4)
-
-
-def test_rollout_of_the_first_block_is_half_its_attention(looked: Path) -> None:
-    with np.load(looked / "page-files" / "mini-dino.npz") as file:
-        np.testing.assert_allclose(file["1.rollout"], file["1.attention"] / 2, atol=1e-6)
 
 
 def test_the_page_is_one_file_with_escaped_names(looked: Path) -> None:

@@ -5,13 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from PIL import Image
 
 import layerboard
 from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
 from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS, NEAR_DUPLICATES
-from layerboard.tasks.metrics.near_duplicates import share_with_near_duplicate
 from tests.benchmark.runs import command
 
 SIDE = 48
@@ -142,21 +140,3 @@ def test_independent_images_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "out" / NEAR_DUPLICATES).write_text("something else")
     assert read_near_duplicates(tmp_path / "out") == {}
     assert "near-duplicate" not in str(layerboard.best(output=tmp_path / "out"))
-
-
-def clouds(random: np.random.Generator, centres: NDArray[np.float64], frames: int) -> NDArray[np.float32]:
-    near = np.repeat(centres, frames, axis=0)
-    return (near + 0.1 * random.standard_normal(near.shape)).astype(np.float32)
-
-
-@pytest.mark.parametrize("frames", [2, 3, 8, 30])
-def test_series_of_any_length_are_found_in_vectors_and_single_images_are_not(frames: int) -> None:
-    random = np.random.default_rng(frames)
-    centres = random.standard_normal((240 // frames, 32))
-    layers = [clouds(random, centres, frames), clouds(random, centres, frames)]
-    assert share_with_near_duplicate(layers) > 0.99
-    assert share_with_near_duplicate([random.standard_normal((240, 32)).astype(np.float32)]) == 0
-    # half of the images have a copy
-    alone = random.standard_normal((120, 32)).astype(np.float32)
-    half = np.concatenate([alone, alone[:30] + 0.01, alone[:30] * 2])
-    assert share_with_near_duplicate([half]) == pytest.approx(0.5)

@@ -9,7 +9,7 @@ from layerboard.benchmark.engines.log import LOG
 from layerboard.benchmark.forms.campaign import RUN_FILE
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import REAL
-from tests.benchmark.runs import command, comparable, run
+from tests.benchmark.runs import comparable, run
 from tests.tasks.datasets.conftest import pack
 
 TASKS = ("knn", "davis", "spair", "segment")
@@ -54,17 +54,3 @@ def test_a_location_of_a_pack_is_its_root_by_an_absolute_path(
     at = DataLocation(REAL, data_folder(Path(f"hf:{packed_data.name}")))
     assert str(at.data) == f"hf:{packed_data}!"
     assert data_folder(Path(f"hf:./{packed_data.name}/")) == at.data
-
-
-def test_check_reads_a_pack_and_says_what_is_damaged(capsys: Capture, data: Path, tmp_path: Path) -> None:
-    target = pack(data, tmp_path / "pack", "spair-71k-test", "imagenet")
-    said = command(capsys, "check", "--data", f"hf:{target}", "--all")
-    assert said.code == 0
-    assert said.out.count("partial") == 2
-    shard = next((target / "imagenet").glob("train-*"))
-    shard.write_bytes(shard.read_bytes()[:-1])
-    for arguments in (("check",), ("run", "--backbones", "mini-fs", "--output", tmp_path / "out")):
-        said = command(capsys, *arguments, "--data", f"hf:{target}")
-        assert said.code == 2
-        assert "bytes in" in said.err
-        assert "fetch it again" in said.err

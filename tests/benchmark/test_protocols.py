@@ -22,7 +22,6 @@ from tests.leaderboards.shown import render_page
 
 def test_both_protocols_stand_side_by_side(again: Path, data: Path, whole: Whole) -> None:
     records = run(again, ["mini-fs"], data=data, protocol="paper", layers="1")
-    assert not records.attrs["failures"]
     paper = records[records["protocol"] == "paper"]
     standard = records[records["protocol"] == "standard"]
     assert len(standard) == len(whole.records)
@@ -46,7 +45,7 @@ def test_the_paper_suite_has_its_20_vision_transformers_and_needs_two_files(
     assert sum(spec.depth for spec in specs) == 308
     without = [spec for spec in specs if not spec.repository]
     assert [spec.name for spec in without] == ["dino-s8-300ep", "moco-s16"]
-    records = run(tmp_path, ["moco-s16"], "knn", data=data, protocol="paper")
+    records = run(tmp_path, ["moco-s16"], "knn", data=data, protocol="paper", fails=True)
     (failure,) = records.attrs["failures"]
     assert "--weights moco-s16=FILE" in failure
     assert "vit-s-300ep.pth.tar" in failure

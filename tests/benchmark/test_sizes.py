@@ -1,6 +1,7 @@
 """Several input sizes in one run: which backbones at which, under which names, and what is computed once."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,6 @@ import pytest
 
 import layerboard
 from layerboard.benchmark.api import execute
-from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.backbones import find_backbones, shown_as_each
@@ -22,83 +22,74 @@ from tests.benchmark.runs import Tally, command, leave_pages_out, run
 FIXED = replace(find(["mini-fs"])[0], name="fixed", fixed_size=True)
 
 
-def found(**options: object) -> list[tuple[str, int]]:
-    """Names and input sizes of the backbones of a request."""
+def found(**options: object) -> str:
+    """Names of the backbones of a request; each has the size of its name, or its own of 64 px."""
     request = Request(**({"backbones": ("mini-fs", "mini-resnet")} | options))  # type: ignore[arg-type]
-    return [(one.name, one.input_size) for one in find_backbones(request, MINI_SUITE, Silent())]
+    specs = find_backbones(request, MINI_SUITE, Silent())
+    sizes = (re.search(r"@(\d+)px", one.name) for one in specs)
+    assert [one.input_size for one in specs] == [int(size[1]) if size else 64 for size in sizes]
+    return " ".join(one.name for one in specs)
 
 
-def test_any_size_but_its_own_is_in_the_name() -> None:
-    assert found(input_size=64, floor=False) == [("mini-fs", 64), ("mini-resnet", 64)]
-    assert found(input_size=128, floor=False) == [("mini-fs@128px", 128), ("mini-resnet@128px", 128)]
-    assert found(input_size="64,128") == [
-        ("mini-fs", 64),
-        ("mini-fs@128px", 128),
-        ("mini-resnet", 64),
-        ("mini-resnet@128px", 128),
-        ("mini-random", 64),
-        ("mini-random@128px", 128),
-        ("mini-pixels", 64),
-        ("mini-pixels@128px", 128),
-    ]
-    assert found(input_size=(100, 200), floor=False, backbones="mini-resnet") == [
-        ("mini-resnet@96px", 96),
-        ("mini-resnet@208px", 208),
-    ]
+FLOORS = "mini-random mini-pixels"
+NAMED: tuple[tuple[dict[str, object], str], ...] = (
+    ({"input_size": 64}, f"mini-fs mini-resnet {FLOORS}"),
+    ({"input_size": 128, "floor": False}, "mini-fs@128px mini-resnet@128px"),
+    (
+        {"input_size": "64,128"},
+        "mini-fs mini-fs@128px mini-resnet mini-resnet@128px mini-random mini-random@128px "
+        "mini-pixels mini-pixels@128px",
+    ),
+    (
+        {"input_size": (100, 200), "floor": False, "backbones": "mini-resnet"},
+        "mini-resnet@96px mini-resnet@208px",
+    ),
+    # a name may tell its size, and floors are shown images of the sizes of the others
+    (
+        {"backbones": ("mini-fs@128px", "mini-resnet", "mini-fs")},
+        "mini-fs@128px mini-fs mini-resnet mini-random@128px mini-random mini-pixels@128px mini-pixels",
+    ),
+    ({"backbones": "mini-fs@64px", "floor": False}, "mini-fs"),
+    # formats; floors compute in float32 alone
+    (
+        {"dtype": "float32,bfloat16", "input_size": "64,128", "floor": False, "backbones": "mini-fs"},
+        "mini-fs mini-fs@bfloat16 mini-fs@128px mini-fs@128px@bfloat16",
+    ),
+    ({"dtype": "bfloat16", "backbones": "mini-fs"}, f"mini-fs@bfloat16 {FLOORS}"),
+    (
+        {"backbones": ("mini-fs@128px@float16", "mini-fs", "mini-fs@amp-bfloat16"), "floor": False},
+        "mini-fs@128px@float16 mini-fs mini-fs@amp-bfloat16",
+    ),
+    ({"backbones": "mini-fs@float32", "floor": False}, "mini-fs"),
+    # how images are resized
+    ({"backbones": "mini-fs@128px@float16@fast-resize", "floor": False}, "mini-fs@128px@float16@fast-resize"),
+    (
+        {"backbones": ("mini-fs", "mini-f?@fast-resize"), "dtype": "float32,bfloat16"},
+        f"mini-fs mini-fs@bfloat16 mini-fs@fast-resize mini-fs@bfloat16@fast-resize {FLOORS}",
+    ),
+)
 
 
-def test_any_format_but_float32_is_in_the_name() -> None:
-    names = ["mini-fs", "mini-fs@bfloat16", "mini-fs@128px", "mini-fs@128px@bfloat16"]
-    assert {name for name, _ in found(dtype="float32,bfloat16", input_size="64,128", floor=False)} == {
-        *names,
-        *(name.replace("fs", "resnet") for name in names),
-    }
-    assert [name for name, _ in found(dtype="bfloat16", backbones="mini-fs")] == [
-        *("mini-fs@bfloat16", "mini-random", "mini-pixels")
-    ]
-    named = ("mini-fs@128px@float16", "mini-fs", "mini-fs@amp-bfloat16")
-    assert found(backbones=named, floor=False) == [
-        ("mini-fs@128px@float16", 128),
-        ("mini-fs", 64),
-        ("mini-fs@amp-bfloat16", 64),
-    ]
-    assert found(backbones="mini-fs@bfloat16", floor=False) == [("mini-fs@bfloat16", 64)]
-    assert found(backbones="mini-fs@float32", floor=False) == [("mini-fs", 64)]
-    whole = "mini-fs@128px@float16@fast-resize"
-    assert found(backbones=whole, floor=False) == [(whole, 128)]
-    with pytest.raises(InputError, match="leave it or --dtype out"):
-        found(backbones="mini-fs@bfloat16", dtype="float16")
-    with pytest.raises(InputError, match="--dtype takes auto, or some of float32, amp-bfloat16"):
-        found(dtype="auto,float32")
+@pytest.mark.parametrize(("options", "names"), NAMED)
+def test_what_is_not_usual_is_in_the_name(options: dict[str, object], names: str) -> None:
+    assert sorted(found(**options).split()) == sorted(names.split())
 
 
-def test_a_name_tells_that_torch_resizes() -> None:
-    both = {"dtype": "float32,bfloat16", "backbones": ("mini-fs", "mini-f?@fast-resize")}
-    assert {name for name, _ in found(**both)} == {
-        *("mini-fs", "mini-fs@fast-resize", "mini-fs@bfloat16", "mini-fs@bfloat16@fast-resize"),
-        *("mini-random", "mini-pixels"),
-    }
-    named = ("mini-fs@128px@fast-resize", "mini-resnet")
-    assert found(backbones=named, floor=False) == [("mini-fs@128px@fast-resize", 128), ("mini-resnet", 64)]
-
-
-def test_a_name_may_tell_its_size() -> None:
-    assert found(backbones=("mini-fs@128px", "mini-resnet", "mini-fs")) == [
-        ("mini-fs@128px", 128),
-        ("mini-fs", 64),
-        ("mini-resnet", 64),
-        ("mini-random@128px", 128),
-        ("mini-random", 64),
-        ("mini-pixels@128px", 128),
-        ("mini-pixels", 64),
-    ]
-    assert found(backbones="mini-fs@64px", floor=False) == [("mini-fs", 64)]
-    with pytest.raises(
-        InputError, match=r"--backbones names input sizes .*; leave these or --input-size out"
-    ):
-        found(backbones="mini-fs@128px", input_size=64)
-    with pytest.raises(InputError, match="No backbone is called 'mini-nothing'"):
-        found(backbones="mini-nothing@128px")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"backbones": "mini-fs@bfloat16", "dtype": "float16"}, "leave it or --dtype out"),
+        ({"dtype": "auto,float32"}, "--dtype takes auto, or some of float32, amp-bfloat16"),
+        (
+            {"backbones": "mini-fs@128px", "input_size": 64},
+            "names input sizes .*; leave these or --input-size out",
+        ),
+        ({"backbones": "mini-nothing@128px"}, "No backbone is called 'mini-nothing'"),
+    ],
+)
+def test_names_that_contradict_the_options(options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        found(**options)
 
 
 def test_what_cannot_be_run_or_is_the_same_is_said() -> None:
@@ -133,7 +124,7 @@ def test_a_backbone_is_loaded_by_a_name_with_a_size() -> None:
 
 @pytest.mark.slow
 def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
-    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = {"data": data, "input_size": (64, 96), "protocol": "standard,insid3"}
     with Tally().watching() as tally:
@@ -167,11 +158,6 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
     assert not again.loads
     line = "spair (insid3): images are shown alike at every input size, so its scores are the same"
     assert line in heard.lines
-    shown = command(capsys, "compare", "mini-resnet", "mini-resnet@96px", "--output", tmp_path / "out")
-    assert (shown.code, "mini-resnet@96px" in shown.out) == (0, True)
-    picks = recommended(RecommendRequest(tasks="spair", output=tmp_path / "out")).choices
-    calls = " ".join(code_of(pick) for pick in picks)
-    assert ('"mini-resnet@96px"' in calls) == any(pick.backbone == "mini-resnet@96px" for pick in picks)
 
 
 @pytest.mark.usefixtures("no_pages")

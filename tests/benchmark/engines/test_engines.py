@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,11 +42,11 @@ print(json.dumps(found.failures))
 
 @pytest.mark.slow
 def test_processes_give_what_one_process_gives_also_to_a_script_without_a_guard(
-    new_place: Callable[[], Path], whole: Whole, data: Path, tmp_path: Path
+    whole: Whole, data: Path, tmp_path: Path
 ) -> None:
     broken = reduce(find(["dino-b16"])[0], tmp_path / "broken").folder
     (broken / "model.safetensors").write_bytes(b"no weights")
-    place, tasks = new_place(), ["knn", "davis", "cka"]
+    place, tasks = tmp_path / "place", ["knn", "davis", "cka"]
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(layers=QUICK, tasks=tasks))
     given = json.dumps([[*BACKBONES, str(broken)], str(data), str(place / "out"), str(place / "cache")])

@@ -14,16 +14,9 @@ import yaml
 from typer.testing import CliRunner
 
 import layerboard
-from layerboard.benchmark.commands.app import command_line
-from layerboard.benchmark.commands.check import CheckRequest
+from layerboard.benchmark.commands.app import COMMANDS, command_line
 from layerboard.benchmark.commands.command import Command
-from layerboard.benchmark.commands.compare import CompareRequest
-from layerboard.benchmark.commands.export import ExportRequest
-from layerboard.benchmark.commands.leaderboard import LeaderboardRequest
 from layerboard.benchmark.commands.merge import MergeRequest
-from layerboard.benchmark.commands.report import ReportRequest
-from layerboard.benchmark.commands.reproduce import ReproduceRequest
-from layerboard.benchmark.commands.run import RunForm
 from layerboard.benchmark.forms.campaign import campaign_text, plain_value
 from layerboard.benchmark.forms.option import declared
 from layerboard.benchmark.forms.parsers import default_cache, default_workers
@@ -32,19 +25,7 @@ from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import command
 
 Form = TypeVar("Form")
-FORMS = pytest.mark.parametrize(
-    ("form", "name"),
-    [
-        (RunForm, "run"),
-        (CompareRequest, "compare"),
-        (MergeRequest, "merge"),
-        (ExportRequest, "export"),
-        (LeaderboardRequest, "leaderboard"),
-        (ReproduceRequest, "reproduce"),
-        (ReportRequest, "report"),
-        (CheckRequest, "check"),
-    ],
-)
+FORMS = pytest.mark.parametrize(("form", "name"), [(each.form, each.name) for each in COMMANDS])
 
 TAPS = (
     "block, input, norm1, query, key, value, heads, attention, mid, norm2, mlp_hidden, mlp, skip, branch, "

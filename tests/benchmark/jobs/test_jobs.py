@@ -2,10 +2,10 @@
 
 import errno
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pandas as pd
 import pytest
@@ -15,6 +15,8 @@ from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import passes
+from layerboard.benchmark.jobs.estimate import OVERHEAD, SPEED, image_seconds, multiply_adds
+from layerboard.benchmark.jobs.job import Setup
 from layerboard.benchmark.jobs.pieces import PassesAndScores
 from layerboard.benchmark.jobs.prepare import PlannedRun, Prepared, prepare
 from layerboard.benchmark.passes.failures import NO_MEMORY, DiskFullError, Failure, failure
@@ -22,11 +24,11 @@ from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import Plan, fewest_passes, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.tasks.framework.protocols import PAPER
-from layerboard.tasks.similarity.cka import CkaTask
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.conftest import BACKBONES
-from tests.benchmark.doubles import CountingBackbone
+from tests.benchmark.doubles import SPEC, CountingBackbone
 from tests.benchmark.runs import TASKS, Tally, assert_same_records, run
 
 
@@ -152,12 +154,6 @@ def test_failures_are_values_that_say_whose_they_are(data: Path) -> None:
         failure(OSError(errno.ENOSPC, "No space left on device"), "mini-fs")
 
 
-def _full(*_: object) -> None:
-    raise RuntimeError(
-        "[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried"
-    )
-
-
 @pytest.mark.parametrize(
     "error",
     [MemoryError(), MemoryError("Unable to allocate 74.5 GiB"), torch.OutOfMemoryError("CUDA out of memory")],
@@ -168,30 +164,18 @@ def test_running_out_of_memory_is_one_sentence_with_advice(error: Exception) -> 
     assert "\n" not in NO_MEMORY
 
 
-def test_scores_and_comparisons_without_memory_are_lost_alone(
-    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = new_place()
-    with monkeypatch.context() as patch:
-        patch.setattr("layerboard.tasks.classification.knn.KnnTask.results", _full)
-        patch.setattr(CkaTask, "compare", _full)
-        records = run(place, ["mini-random"], "knn", "davis", "cka", data=data, layers="1")
-    assert records.attrs["failures"] == [f"mini-random, knn: {NO_MEMORY}", f"cka: {NO_MEMORY}"]
-    assert set(records["task"]) == {"davis"}
-
-
 def test_attention_maps_that_do_not_fit_beside_whole_groups_have_a_forward_of_their_own(
-    data: Path, new_place: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def shown(*tasks: str) -> tuple[Tally, pd.DataFrame]:
+    def shown(name: str, *tasks: str) -> tuple[Tally, pd.DataFrame]:
         with Tally().watching() as tally:
-            found = run(new_place(), BACKBONES, *tasks, data=data, layers="1")
+            found = run(tmp_path / name, BACKBONES, *tasks, data=data, layers="1")
         return tally, found
 
     tasks = "cka", "attention-distance", "locality"
-    together, records = shown(*tasks)
+    together, records = shown("together", *tasks)
     monkeypatch.setattr(passes, "ATTENTION_BYTES", 5 * 4 * 3 * 65**2)  # five images of three heads
-    apart, same = shown(*tasks)
+    apart, same = shown("apart", *tasks)
     assert set(together.images.values()) == {1}
     for backbone, times in (("mini-fs", 2), ("mini-resnet", 1)):
         assert {count for (name, *_), count in apart.images.items() if name == backbone} == {times}
@@ -223,3 +207,22 @@ def test_progress_over_all_counts_each_image_once(
     total, amount = done["all backbones"]
     assert amount == total > 0
     assert "images once more" in {unit for _, _, unit, _ in stages.values()}
+
+
+VIEW = ResizeCrop(256, 224)
+
+
+PUBLISHED = (("dino-b16", 17.5e9), ("dino-s16", 4.6e9), ("dino-resnet50", 3.8e9))
+"""Of 224 px: Liu et al., ICCV 2021, table 1 (DeiT-B, DeiT-S); He et al., CVPR 2016, table 1 (ResNet-50)."""
+
+
+@pytest.mark.parametrize(("name", "published"), PUBLISHED)
+def test_multiply_adds_are_near_those_that_are_published(name: str, published: float) -> None:
+    (spec,) = find([name])
+    assert multiply_adds(spec, 224 * 224) == pytest.approx(published, rel=0.25)
+
+
+def test_seconds_of_an_image_are_those_of_its_pixels_and_of_what_is_not_the_forward_pass() -> None:
+    here = cast("Setup", SimpleNamespace(spec=SPEC, device=torch.device("cpu")))
+    adds = multiply_adds(SPEC, 32 * 32)
+    assert image_seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])

@@ -137,20 +137,6 @@ def test_what_takes_longest_begins_first(make: Make) -> None:
 
 
 @pytest.mark.usefixtures("shared")
-def test_what_is_left_is_estimated_by_what_the_pieces_took(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    queue = make(2)
-    assert all(queue._seconds(left) == left.seconds for left in queue._every)
-    key, _ = taken(queue)
-    left, _, begin = queue._out[key]
-    took = begin + 3 * sum(shard.seconds for shard in left.taken[key])
-    monkeypatch.setattr(pieces, "perf_counter", lambda: took)
-    queue.done(key, PassResult(1))
-    assert all(queue._seconds(each) == pytest.approx(3 * each.seconds) for each in queue._every)
-
-
-@pytest.mark.usefixtures("shared")
 def test_what_comes_back_is_not_joined_with_what_another_worker_has(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

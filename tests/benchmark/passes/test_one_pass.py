@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.passes.collectors import NOT_FINITE, MeasuredCollector, VectorCollector
+from layerboard.benchmark.passes.collectors import NOT_FINITE, MeasuredCollector, VectorCollector, to_host
 from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import Shards, VectorReader
@@ -77,14 +77,6 @@ def listeners(src: Source, folder: Path, dense: bool = True) -> list[Listener]:
 
 def run(src: Source, found: list[Listener], backbone: CountingBackbone, batch_size: int = 3) -> None:
     run_pass(src, found, backbone, batch_size, Loader(2), Silent())
-
-
-def test_each_image_goes_through_the_backbone_once_for_all_listeners(tmp_path: Path) -> None:
-    src = source([[1, 2, 3], [4, 5], [6]])
-    backbone, found = CountingBackbone(), listeners(src, tmp_path)
-    run(src, found, backbone)
-    assert sum(backbone.batches) == 6
-    assert all(not one.missing and one.failure is None for one in found)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 50])
@@ -211,3 +203,43 @@ def test_an_unreadable_image_is_an_error_where_none_may_be_left_out(tmp_path: Pa
     src = source([[1, -1]], skip=False)
     with pytest.raises(InputError, match="cannot decode image 0-1"):
         run(src, listeners(src, tmp_path), CountingBackbone())
+
+
+def test_arrays_of_the_host_are_contiguous_and_in_order() -> None:
+    table = torch.arange(6.0).reshape(2, 3)
+    found = to_host({"t": table.T, "whole": table, "flag": torch.tensor(True)})
+    assert [*found] == ["t", "whole", "flag"]
+    assert found["t"].is_contiguous()
+    assert found["t"].tolist() == table.T.tolist()
+    assert found["whole"] is table
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor that counts how often it is copied to the host; it says that it is on a device."""
+
+    copies = 0
+
+    @property
+    def device(self) -> torch.device:  # type: ignore[override]
+        return torch.device("cuda:0")
+
+    def cpu(self) -> torch.Tensor:  # type: ignore[override]
+        Elsewhere.copies += 1
+        return self.as_subclass(torch.Tensor)
+
+
+def test_arrays_of_a_device_are_copied_once_for_each_dtype() -> None:
+    numbers = {
+        "a": torch.arange(6.0).reshape(2, 3),
+        "b": torch.tensor(7.0),
+        "none": torch.zeros(0, 4),
+        "c": torch.tensor([1, 2]),
+        "d": torch.ones(3, 2).T,
+    }
+    found = to_host({name: array.as_subclass(Elsewhere) for name, array in numbers.items()})
+    assert Elsewhere.copies == 2
+    for name, array in numbers.items():
+        assert type(found[name]) is torch.Tensor
+        assert found[name].shape == array.shape
+        assert found[name].dtype == array.dtype
+        assert found[name].tolist() == array.tolist()

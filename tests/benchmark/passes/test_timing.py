@@ -1,6 +1,7 @@
 """The measurement of cost, with a clock that a forward moves by as much as is planted."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 import pytest
 import torch
@@ -98,25 +99,25 @@ def test_waiting_for_processors_is_seen(measured, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("rule", "last"),
-    [
-        (CostConfig(2, 5, 0.0, 9, 1.03, 10_000, 5 * 4 * 3.0 - 1, 2), 2),
-        (CostConfig(2, 5, 0.0, 9, 1.03, 5 * 3 - 1, 1000.0, 2), 2),
-        (CostConfig(2, 5, 0.0, 9, 1.03, 0, 0.0, 2), 1),
-    ],
+    [({"seconds": 5 * 4 * 3.0 - 1}, 2), ({"images": 5 * 3 - 1}, 2), ({"images": 0, "seconds": 0.0}, 1)],
 )
-def test_no_batch_is_begun_that_would_take_too_long(measured, rule: CostConfig, last: int) -> None:  # type: ignore[no-untyped-def]
+def test_no_batch_is_begun_that_would_take_too_long(measured, rule, last) -> None:  # type: ignore[no-untyped-def]
     """A forward of one image takes 4 s, and so does one of any batch; two of the next are expected."""
-    found = measured(Clocked(lambda batch: 1.0), rule)
+    found = measured(Clocked(lambda batch: 1.0), replace(RULE, **rule))
     assert found.batches[-1].batch == last
 
 
-def test_one_image_is_timed_as_often_as_fits(measured) -> None:  # type: ignore[no-untyped-def]
-    rule = CostConfig(2, 5, 100.0, 9, 1.03, 0, 1000.0, 2)
-    assert len(measured(Clocked(lambda batch: 1.0), rule).batches[0].seconds[Layer(1)]) == 9
-    rule = CostConfig(2, 5, 8 * 4.0, 9, 1.03, 0, 1000.0, 2)
-    assert len(measured(Clocked(lambda batch: 1.0), rule).batches[0].seconds[Layer(1)]) == 6
-    rule = CostConfig(2, 5, 0.0, 9, 1.03, 0, 5 * 4.0, 2)  # too slow for the least number of passes
-    assert len(measured(Clocked(lambda batch: 1.0), rule).batches[0].seconds[Layer(1)]) == 3
+@pytest.mark.parametrize(
+    ("rule", "times"),
+    [
+        ({"single_seconds": 100.0}, 9),
+        ({"single_seconds": 8 * 4.0}, 6),
+        ({"seconds": 5 * 4.0}, 3),  # too slow for the least number of passes
+    ],
+)
+def test_one_image_is_timed_as_often_as_fits(measured, rule, times) -> None:  # type: ignore[no-untyped-def]
+    found = measured(Clocked(lambda batch: 1.0), replace(RULE, images=0, **rule))
+    assert len(found.batches[0].seconds[Layer(1)]) == times
 
 
 def test_one_image_is_timed_at_each_size_in_turn(measured) -> None:  # type: ignore[no-untyped-def]

@@ -1,10 +1,13 @@
-"""The plan shows each source once to each backbone; limits and records are what they say."""
+"""The plan shows each source once to each backbone; limits, folders and records are what they say."""
 
+import os
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from layerboard.benchmark.plan.folders import require_writable
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import Plan, make_plan, view_for
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
@@ -161,3 +164,13 @@ def test_without_named_tasks_a_protocol_brings_its_own(data: Path) -> None:
     found = plan(data, protocol=find_protocol("insid3"))
     assert [task.key for task in found.tasks.every] == ["spair.spair-71k-test.insid3"]
     assert found.tasks.needing("passes")[0].entry.metric == "PCK@0.1 per image"
+
+
+def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
+    old = time.time() - 2 * 24 * 3600
+    left = tmp_path / "features" / "mini-fs" / ".partial-abc"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    os.utime(left, (old, old))
+    require_writable(tmp_path / "out", tmp_path)
+    assert not left.exists()
