@@ -1,5 +1,7 @@
 """Few-shot and trained linear probes as tasks: which images they see, and what they say where they cannot."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -7,7 +9,7 @@ from numpy.typing import NDArray
 from layerboard.tasks.classification.few_shot import as_tensor, draw_shots, fit_few_shot
 from layerboard.tasks.classification.probes import FewShotTask, LinearTask
 from layerboard.tasks.framework.base import Outcome, Statistic
-from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of
 from tests.tasks.framework.test_sources import classification, probed, sources
 
@@ -79,6 +81,12 @@ def test_a_class_with_fewer_shots_than_asked_is_the_reason() -> None:
     outcome = FEW.score(by_source(train, val))
     assert set(values(outcome)) == {"top1-1shot", "top1-5shot"}
     assert outcome.missing["top1-10shot"].endswith("one class has 8")
+
+
+def test_the_paper_chooses_no_penalty() -> None:
+    vectors = by_source(*features(3.0, dim=40))
+    paper = replace(FEW, config=config_of(PAPER, "fewshot"))
+    assert values(paper.score(vectors)) != values(FEW.score(vectors))
 
 
 def test_the_trained_probe_is_scored_with_and_without_standardising() -> None:
