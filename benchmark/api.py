@@ -1,7 +1,7 @@
 """A whole run, from the request to the pages."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -43,30 +43,43 @@ class RunSummary:
     seconds: float
     records: pd.DataFrame  # all records of the suite in that folder, including those of earlier runs
     board: Board | None  # the board of these records; None without any
-    pages: tuple[Path, ...]  # files of the pages of the suite
-    changed: bool  # whether they were written; else nothing has changed since they were
     state: str  # of the output folder when the records were read (`leaderboards.records.state`)
     suites: tuple[str, ...]  # of all records in that folder, sorted
+    pages: tuple[Path, ...] = ()  # files of the pages of the suite
+    changed: bool = False  # whether they were written; else nothing has changed since they were
 
 
-def execute(request: Request, report: Reporter, *, pages: bool = True) -> RunSummary:
+def execute(
+    request: Request,
+    report: Reporter,
+    *,
+    answer: Callable[[RunSummary], None] | None = None,
+    pages: bool = True,
+) -> RunSummary:
     """Plan, run, and write the pages; raises InputError for a wrong request before any work.
 
-    Without ``pages`` none are written. The log of the output folder keeps what the reporter is told.
+    ``answer`` is called as soon as all results are there, before the pages are written: the summary that it
+    is given names none. Without ``pages`` none are written. The log of the output folder keeps what the
+    reporter is told.
     """
     prepared = prepare(plan_of(request, report))
     with logged(report, request.output) as log:
         plan = prepared.run.plan
         counts = counted(len(plan.backbones), "backbones"), counted(len(plan.tasks.every), "tasks")
         log.note(f"layerboard {VERSION}: suite {prepared.run.suite}, {', '.join(counts)}")
-        summary = _execute(request, prepared, log, pages)
+        summary = _execute(request, prepared, log)
         for failure in summary.done.failures:
             log.note(f"failed: {failure}")
+        if answer:
+            answer(summary)
+        if summary.board and pages:
+            there, changed = write_changed(summary.board, summary.output, summary.state)
+            summary = replace(summary, pages=tuple(sorted(there)), changed=changed)
     return summary
 
 
-def _execute(request: Request, prepared: Prepared, report: Reporter, pages: bool) -> RunSummary:
-    """Carry out what was prepared, and write the pages."""
+def _execute(request: Request, prepared: Prepared, report: Reporter) -> RunSummary:
+    """Carry out what was prepared, without pages."""
     write_run(request.output, prepared.run.options, prepared.lock)
     for files in prepared.current:
         file_under(files, prepared.run.suite)
@@ -98,10 +111,9 @@ def _execute(request: Request, prepared: Prepared, report: Reporter, pages: bool
         board = board.knowing(known_specs())
         if request.images:
             count_near_duplicates(prepared.backbones, board, output, report)
-    state = state_of(output)
-    there, changed = write_changed(board, output, state) if board and pages else ([], False)
-    left = tuple(sorted(there)), changed, state, tuple(suites)
-    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, *left)
+    return RunSummary(
+        suite, output, prepared.run.plan, done, seconds, records, board, state_of(output), tuple(suites)
+    )
 
 
 def _set_aside(prepared: Prepared) -> Iterator[str]:

@@ -78,15 +78,22 @@ def run_command(given: RunForm) -> int:
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.api import execute
 
-        summary = execute(given, report)
-    report.say(*_summary(summary))
-    text, answered = text_to(summary)
+        answered = False
+
+        def answer(summary: "RunSummary") -> None:
+            nonlocal answered
+            report.say(*_summary(summary))
+            text, answered = text_to(summary)
+            if text:
+                say(f"\n{text}\n" if answered else text)
+
+        summary = execute(given, report, answer=answer)
+        written = "wrote" if summary.changed else "unchanged:"
+        report.say(*(f"{written} {_short(page)}" for page in summary.pages))
     if answered:
         pages = [page for page in summary.pages if page.suffix == ".md"]  # in order, the leaderboard last
         where = f"{_short(pages[-1])} has every layer" if pages else ""
-        say(f"\n{text}\nRead on: {where}; `layerboard show` prints this again.")
-    elif text:
-        say(text)
+        say(f"Read on: {where}; `layerboard show` prints this again.")
     return exit_code(summary.done.failures)
 
 
@@ -136,8 +143,6 @@ def _summary(summary: "RunSummary") -> Iterator[str]:
         yield f"partial: {name}: {coverage}"
     for failure in done.failures:
         yield f"failed: {failure}"
-    for page in summary.pages:
-        yield f"{'wrote' if summary.changed else 'unchanged:'} {_short(page)}"
 
 
 def _short(path: Path) -> Path:

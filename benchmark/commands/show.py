@@ -165,6 +165,7 @@ def text_to(summary: "RunSummary") -> tuple[str, bool]:
         return "\n".join(answers.notes), False
     text = answers.text()
     if summary.suites == (board.suite,):  # `show` prints all suites
+        (output / "tables").mkdir(exist_ok=True)  # the pages follow
         keep_shown(output, state, screen(), {board.suite: text})
     return text, True
 

@@ -32,7 +32,7 @@ from workshop.perf.measuring import Machine, Row, Setting, as_data, as_table, th
 from workshop.perf.memory import memory_rows
 from workshop.perf.passes import attention_rows, gram_rows, pass_rows, throughput_rows
 from workshop.perf.report import report_rows
-from workshop.perf.vectors import cka_rows, gram_matrix_rows, neighbour_rows
+from workshop.perf.vectors import cka_rows, gram_matrix_rows, large_bank_rows, neighbour_rows
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -64,6 +64,7 @@ TOPICS: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "jf": region_rows,
     "spair": keypoint_rows,
     "knn": neighbour_rows,
+    "knn-large": large_bank_rows,
     "board": board_rows,
     "engines": engine_rows,
     "report": report_rows,

@@ -40,15 +40,26 @@ def memory_rows(setting: Setting) -> Iterator[Row]:
     yield Row(batches, four / single, budget=BUDGET, note=figures.format(four, single))
 
 
+def forget_peak() -> float:
+    """Let this process's peak memory begin anew; returns what it holds, in MiB."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak_memory()
+
+
+def peak_memory() -> float:
+    """Most memory of this process since `forget_peak`, in MiB."""
+    return int(STATUS.read_text().split("VmHWM:")[1].split()[0]) / 1024
+
+
 def main() -> None:
     """Print the peak of this process."""
     mode, size, batch, batches = sys.argv[1:]
     setting, images = Setting(), int(batch)
     backbone, pixels = random_network(size, setting), noise(images, setting)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak of loading does not count
+    forget_peak()  # that of loading
     for _ in range(int(batches)):
         show_batch(backbone, pixels, [vector_collector(backbone, images)] if mode == "pass" else [])
-    print(int(STATUS.read_text().split("VmHWM:")[1].split()[0]) / 1024)
+    print(peak_memory())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Gram matrices against the bare product, CKA against the loop of released code, k-NN against faiss."""
 
+import time
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import product
 
 import faiss
 import numpy as np
@@ -15,6 +17,7 @@ from layerboard.tasks.similarity.cka import Grams
 from layerboard.tasks.similarity.metric import CkaAccumulator
 from workshop.perf.grids import normal_tensor
 from workshop.perf.measuring import Budget, Row, Setting, take_turns
+from workshop.perf.memory import forget_peak, peak_memory
 from workshop.perf.networks import one_batch
 
 PATCHES = 196 * 768  # channels of all patch tokens of an image of a ViT-B/16
@@ -112,3 +115,22 @@ def neighbour_rows(setting: Setting) -> Iterator[Row]:
     yield Row(
         what, rounds.ratio("ours", faster), budget=Budget(1.1 if setting.card is None else 1.3), note=note
     )
+
+
+def large_bank_rows(setting: Setting) -> Iterator[Row]:
+    """512 queries in banks of up to a million vectors on the processor: seconds of its threads, and memory.
+
+    Each search runs once, without a warm-up; vectors are drawn from a seed.
+    """
+    sizes = (2000,) if setting.quick else (100_000, 300_000, 1_000_000)
+    for count, dim in product(sizes, (384, 768)):
+        random = np.random.default_rng(0)
+        bank, asked = (random.standard_normal((n, dim), np.float32) for n in (count, 512))
+        for k in (20, 200):
+            before = forget_peak()
+            begin = time.process_time()
+            nearest(bank, asked, k)
+            seconds = time.process_time() - begin
+            note = f"{peak_memory() - before:,.0f} MiB beside the bank's {bank.nbytes / 2**20:,.0f} MiB"
+            what = f"k-NN, {count:,} x {dim}, {len(asked)} queries, k {k}: seconds of processors"
+            yield Row(what, seconds, "s", note=note)
