@@ -6,9 +6,10 @@
 
 Flips bits in, truncates and removes files of every kind that a run leaves; breaks every field of ground
 truth in every way, and the bytes of pickles, arrays, masks and images; reads files that are small and cost
-much; forges and exchanges what others hand over; gives every option of every command values that are none of
-its own. What one file or one setting of a machine does is no trial: tests name each (digests of what decides
-a number, foreign formats, streams, variables, broken libraries, names that steer terminals).
+much, and foreign formats by the names of images; forges and exchanges what others hand over, with names that
+steer terminals; gives every option of every command values that are none of its own. What one file or one
+setting of a machine does is no trial: tests name each (`tests/zoo/load/test_digests.py`,
+`tests/zoo/test_libraries.py`, `tests/benchmark/commands/test_streams.py`).
 Exit code 1 if anything was not answered as it should be: each such case is printed.
 """
 
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-from tests.faults.bombs import blow_up
+from tests.faults.bombs import blow_up, rename_foreign
 from tests.faults.broken_bytes import break_bytes
 from tests.faults.broken_fields import break_fields
 from tests.faults.damage import damage_files
@@ -35,6 +36,7 @@ PARTS: dict[str, Callable[[Path, Effort], Iterator[Trial]]] = {
     "fields": break_fields,
     "bytes": break_bytes,
     "bombs": blow_up,
+    "foreign": rename_foreign,
     "damages": damage_files,
     "outputs": disturb_outputs,
 }

@@ -1,8 +1,10 @@
-"""Files that are small and cost much."""
+"""Files that are small and cost much, and files of other formats by the names of images."""
 
 import json
 import multiprocessing
+import os
 import pickle
+import random
 import resource
 import shutil
 import struct
@@ -13,7 +15,9 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from unittest.mock import patch
 
+import numpy as np
 import torch
 from PIL import Image
 
@@ -251,3 +255,66 @@ BOMBS: dict[str, Callable[[Path], Iterator[Bomb]]] = {
     "images": pictures,
 }
 """Bombs by kind."""
+
+SCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n%%EOF\n"
+BOXES = b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41\0\0\0\x08free\0\0\0\x08mdat"
+
+FOREIGN: dict[str, bytes] = {
+    "PostScript": SCRIPT,
+    "PostScript of DOS": b"\xc5\xd0\xd3\xc6" + struct.pack("<II", 30, len(SCRIPT)) + bytes(18) + SCRIPT,
+    "PostScript behind a JPEG's mark": b"\xff\xd8\xff\xe0" + SCRIPT,
+    "PDF": b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer << /Root 1 0 R >>\n%%EOF\n",
+    "SVG": b'<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>',
+    "a page": b"<!DOCTYPE html><html><title>404</title></html>",
+    "a pointer of LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+    "IPTC": b"\x1c\x02\x78\0\x04abcd\x1c\x03\x3c\0\x02\1\1\x1c\x08\x0a\0\x04" + SCRIPT,
+    "WMF": b"\xd7\xcd\xc6\x9a\0\0" + bytes(4) + b"\x09\0\x09\0\x48\0" + bytes(6) + b"\1\0\x09\0" + bytes(14),
+    "EMF": b"\1\0\0\0\x6c\0\0\0" + bytes(32) + b" EMF" + bytes(64),
+    "a film": BOXES,
+    "MPEG": b"\0\0\1\xb3\x01\x00\x10\x13\xff\xff\xe0\x18",
+    "GRIB": b"GRIB\0\0\0\1",
+    "HDF5": b"\x89HDF\r\n\x1a\n" + bytes(64),
+    "BUFR": b"BUFR\0\0\0\4",
+    "FPX": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1024),
+    "gzip": b"\x1f\x8b\x08\0" + bytes(20),
+    "zip": b"PK\3\4" + bytes(60),
+    "tar": b"notes".ljust(257, b"\0") + b"ustar\x0000" + bytes(248),
+    "a program": b"\x7fELF\2\1\1" + bytes(60),
+    "a script": b"#!/bin/sh\ntouch ran\n",
+    "a pickle": pickle.dumps([1]),
+    "an array": _head("(1,)") + bytes(4),
+    "parquet": b"PAR1" + bytes(20) + b"PAR1",
+    "text": "猫\n".encode(),
+    "text in 16 bits": "text".encode("utf-16"),
+}
+"""What no image is, by name."""
+
+
+def rename_foreign(root: Path, effort: Effort) -> Iterator[Trial]:
+    """Read each foreign format by each ending of an image, with programs about that would draw it.
+
+    What is wanted: one sentence, and no program is started.
+    """
+    root.mkdir()
+    for program in ("gs", "gswin64c", "inkscape", "rsvg-convert", "pdftoppm"):
+        (root / program).write_text(f"#!/bin/sh\ntouch '{root}/ran'\n")
+        (root / program).chmod(0o755)
+    cases = [(kind, ending) for kind in FOREIGN for ending in ("jpg", "png", "tif", "gif", "webp", "eps")]
+    random.Random(0).shuffle(cases)
+    for kind, ending in cases[:: effort.every]:
+        path = root / f"image.{ending}"
+        path.write_bytes(FOREIGN[kind])
+        for what, read in _both(kind, path):
+            with patch.dict(os.environ, {"PATH": f"{root}:{os.environ['PATH']}"}):
+                problem = problem_of(partial(_refused, read))
+            if (root / "ran").exists():
+                (root / "ran").unlink()
+                problem = "a program was started"
+            yield Trial("foreign formats named as images", f"{what}.{ending}", problem)
+        path.unlink()
+
+
+def _refused(read: Callable[[], object]) -> None:
+    value = read()
+    shape = np.asarray(value).shape
+    raise AssertionError(f"it was taken as an image of {shape}")

@@ -1,4 +1,4 @@
-"""Output folders of others: forged records, and files of one backbone under the name of another."""
+"""Output folders of others: forged records, exchanges, names that steer."""
 
 import re
 import shutil
@@ -10,6 +10,7 @@ import pandas as pd
 
 from layerboard.leaderboards.records.checksum import companions_of, write_checked
 from layerboard.leaderboards.records.record import ABSENT, UNLIKE
+from layerboard.zoo.errors import printable
 from tests.faults.places import BACKBONES, Reference, reference_in
 from tests.faults.trials import Effort, Trial
 from tests.faults.wrong_options import Answer, answered
@@ -59,9 +60,9 @@ FIELDS: Mapping[str, tuple[object, ...]] = {
 
 
 def disturb_outputs(folder: Path, effort: Effort) -> Iterator[Trial]:
-    """Forge and exchange in copies of what a run leaves, and read these."""
+    """Forge, exchange and rename in copies of what a run leaves, and read these."""
     reference = reference_in(folder.parent)
-    for part in (forge_records, exchange_folders):
+    for part in (forge_records, exchange_folders, name_steering):
         yield from part(reference, folder, effort)
 
 
@@ -183,3 +184,54 @@ def _unsaid(answer: Answer, usual: Answer) -> str:
 def _words(line: str) -> set[str]:
     """The words of a line, without marks of ties and the bytes of pictures."""
     return {*re.sub(r"\$\^\{\\approx\}\$|≈|<image [^>]*>", "", line).split()}
+
+
+STEERING = (
+    *("\x1b]0;owned\x07", "\x9b31m", "\x1b[2J", "\x08\x08", "\r", "\x7f", "\x00", "\x0b", "\x85"),
+    *("\u202e", "\u2066", "\ufffe", "\x1bP1$r\x1b\\", "[red]"),
+    *("<script>alert(1)</script>", "=1+1", "|", "`", "$(id)"),
+)
+"""What steers a terminal, the order of reading, or a page; and what only looks like it."""
+
+NAMED = [
+    "backbone",
+    "family",
+    "task",
+    "dataset",
+    "protocol",
+    "coverage",
+    "reason",
+    "metric",
+    "device",
+    "suite",
+    "version",
+]
+"""Columns of records that hold names."""
+
+
+def name_steering(reference: Reference, folder: Path, effort: Effort) -> Iterator[Trial]:
+    """Put characters that steer into a column of all records of a backbone, and read these with a command.
+
+    What is wanted: a sentence or pages, none of which steers anything.
+    """
+    draw = effort.draw()
+    for number in range(effort.times):
+        words, place = draw.choice((*READERS, ("merge", "out", "out"))), folder / f"steering-{number}"
+        shutil.copytree(reference.place / "out", place / "out")
+        column, mark, backbone = draw.choice(NAMED), draw.choice(STEERING), draw.choice(BACKBONES)
+        for path in sorted((place / "out" / "records" / backbone).rglob("*.parquet")):
+            frame = pd.read_parquet(path)
+            marked = frame[column].map(lambda text, mark=mark: f"{text[:2]}{mark}{text[2:]}")
+            write_checked(frame.assign(**{column: marked}), path, companions_of(path.read_bytes()))
+        answer = _read(words, place)
+        problem = answer.problem or _steers(answer.said, mark)
+        yield Trial(
+            "control characters in names", f"{words[0]} with {mark!r} in {column} of {backbone}", problem
+        )
+        shutil.rmtree(place)
+
+
+def _steers(said: str, mark: str) -> str:
+    if found := sorted({*said} - {*printable(said)}):
+        return f"steers by {found}"
+    return "holds a script" if "script" in mark and mark in said else ""
