@@ -6,10 +6,10 @@
 
 Flips bits in, truncates and removes files of every kind that a run leaves; breaks every field of ground
 truth in every way, and the bytes of pickles, arrays, masks and images; reads files that are small and cost
-much, and foreign formats by the names of images; forges and exchanges what others hand over, with names that
-steer terminals; gives every option of every command values that are none of its own. What one file or one
-setting of a machine does is no trial: tests name each (`tests/zoo/load/test_digests.py`,
-`tests/zoo/test_libraries.py`, `tests/benchmark/commands/test_streams.py`).
+much, and foreign formats by the names of images; changes every kind of file that decides a number, of which
+another number needs another digest; forges and exchanges what others hand over, with names that steer
+terminals; gives every option of every command values that are none of its own; starts commands with closed
+streams, without a home, with foreign variables, and with libraries that break.
 Exit code 1 if anything was not answered as it should be: each such case is printed.
 """
 
@@ -27,6 +27,8 @@ from tests.faults.bombs import blow_up, rename_foreign
 from tests.faults.broken_bytes import break_bytes
 from tests.faults.broken_fields import break_fields
 from tests.faults.damage import damage_files
+from tests.faults.environments import try_environments
+from tests.faults.mutations import mutate
 from tests.faults.outputs import disturb_outputs
 from tests.faults.trials import Effort, Trial
 from tests.faults.wrong_options import try_options
@@ -37,6 +39,8 @@ PARTS: dict[str, Callable[[Path, Effort], Iterator[Trial]]] = {
     "bytes": break_bytes,
     "bombs": blow_up,
     "foreign": rename_foreign,
+    "environments": try_environments,
+    "mutations": mutate,
     "damages": damage_files,
     "outputs": disturb_outputs,
 }
