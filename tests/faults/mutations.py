@@ -143,7 +143,7 @@ def objects(root: Path) -> Iterator[Victim]:
 
 
 def _numbers(place: Path, task: str, **options: object) -> object:
-    records = run(place, ["raw-pixels"], task, layers="all", **options)
+    records = run(place, ["raw-pixels"], task, layers="all", fails=True, **options)
     kept = records.drop(columns=[*VOLATILE, "data"], errors="ignore")
     return sorted(map(repr, kept.values.tolist())), records.attrs["failures"]
 
