@@ -13,7 +13,7 @@ from functools import cache
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import FrameType, GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args
 
 import typer
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.charts.chart import Chart
     from layerboard.leaderboards.published.literature import Published
+
+Shown = TypeVar("Shown", bound=Result)
 
 Runnable = Literal["backbone", "task", "suite"]
 WIDEST_CHOICES = 12  # in characters; longer lists of choices are in the help, which has more room
@@ -93,14 +95,14 @@ def command(
 
 def public(
     name: str, form: Callable[P, Filled], *interrupted: str
-) -> "Callable[[Callable[[Filled], Given]], Callable[P, Given]]":
+) -> "Callable[[Callable[[Filled], Shown]], Callable[P, Shown]]":
     """Decorator that makes a command and a function of Python, with the same options, of one function.
 
     The function turns a filled form into a `Result`, which the command prints. Its docstring is the help of
     the command up to its section Returns, which is for Python alone.
     """
 
-    def decorate(function: Callable[[Filled], Given]) -> Callable[P, Given]:
+    def decorate(function: Callable[[Filled], Shown]) -> Callable[P, Shown]:
         command: Command[P, Filled] = Command(name, form, function, *interrupted)
         called = command.python(function)
         vars(called)["command"] = command

@@ -160,7 +160,7 @@ def sum_fields(
     backbone: Backbone,
     layers: Sequence[Layer],
     channels: Channels,
-    advance: Callable[[float], None],
+    advance: Callable[[float], object],
 ) -> FieldSums:
     """Show images to a backbone that gives gradients, each once, and sum the fields of layers.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from layerboard.benchmark.engines.base import LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
-from layerboard.benchmark.engines.progress import Reporter, Silent
+from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.mini.facts import MINI_VERSION
 from layerboard.tasks.datasets.classes import Classification
 from layerboard.zoo.atomic import remove_leftovers
@@ -34,7 +34,13 @@ def render_pieces(root: Path, pieces: Sequence[Piece], workers: int, report: Rep
     engine = ProcessEngine(workers, threads=None) if workers > 1 and len(pieces) > 1 else LocalEngine()
     images = sum(piece.images for piece in pieces)
     with report.bar("rendering the mini datasets", images, "images") as advance:
-        results_in_order(engine, partial(_render, root), pieces, Silent(advance, report.say))
+
+        def relay(message: Message) -> None:  # what each piece does advances the one bar
+            kind, _, content = message
+            if kind in ("advance", "say"):
+                (advance if kind == "advance" else report.say)(content)
+
+        results_in_order(engine, partial(_render, root), pieces, Reporter(relay))
 
 
 def _render(root: Path, piece: Piece, report: Reporter) -> None:
