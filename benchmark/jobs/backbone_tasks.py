@@ -146,7 +146,7 @@ class LoadedBackbone:
 class _Part:
     """Tells how far a batch of images is, in images; what did not fit into memory is taken back."""
 
-    def __init__(self, advance: Callable[[float], None], images: int) -> None:
+    def __init__(self, advance: Callable[[float], object], images: int) -> None:
         self._advance, self._images, self.done = advance, images, 0.0
 
     def share(self, share: float) -> None:

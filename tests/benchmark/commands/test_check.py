@@ -163,5 +163,5 @@ def test_check_reads_a_pack_and_says_what_is_damaged(capsys: Capture, data: Path
     for arguments in (("check",), ("run", "--backbones", "mini-fs", "--output", tmp_path / "out")):
         said = command(capsys, *arguments, "--data", f"hf:{target}")
         assert said.code == 2
-        assert "bytes in" in said.err
+        assert f"{shard}, which is damaged: " in said.err
         assert "fetch it again" in said.err
