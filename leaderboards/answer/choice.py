@@ -17,7 +17,7 @@ from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_unit
 from layerboard.zoo.errors import counted
 
 RECOMMENDED = [
-    *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
+    *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric", "partial"),
     *("score", "ci_low", "ci_high", "difference", "loss", "ms", "timed_at", "parameters", "gflops", "dim"),
     *("bytes", "image_bytes", "licence", "compression", "thresholds", "other_layers", "reason"),
 ]
@@ -31,6 +31,7 @@ COMPROMISE = (
     "a compromise, since nothing is shown to lose at most {lost:g} points in every task: the maximum loss of "
     "this one is smallest"
 )
+ALL_BEST = "it scores best in every task, though not shown to lose at most {lost:g} points in each"
 HIGHEST = "nothing is shown to lose at most {lost:g} points, so the highest is taken"
 UNKNOWN = "by scores where it is not known how much may be lost"
 COSTS = ("ms", "parameters")  # costs to sort choices by, if known for all of them
@@ -222,7 +223,8 @@ def compromise_text(choice: Choice, max_loss: float) -> str:
         return ""
     if any(isnan(each.loss) for each in choice.candidates.values()):
         return UNKNOWN
-    return (COMPROMISE if len(choice.candidates) > 1 else HIGHEST).format(lost=max_loss)
+    several = COMPROMISE if any(each.difference for each in choice.candidates.values()) else ALL_BEST
+    return (several if len(choice.candidates) > 1 else HIGHEST).format(lost=max_loss)
 
 
 def undecided(answer: Answer, chosen: Candidate, max_loss: float) -> list[tuple[Enough, Candidate]]:
@@ -259,7 +261,7 @@ def recommended_frame(choices: Sequence[Choice], reasons: Sequence[str] | None =
     rows = [
         {
             **asdict(candidate),
-            **{name: getattr(column, name) for name in ("task", "dataset", "protocol", "metric")},
+            **{name: getattr(column, name) for name in ("task", "dataset", "protocol", "metric", "partial")},
             "rank": rank + 1,
             "score": candidate.value,
             "image_bytes": candidate.image_bytes,

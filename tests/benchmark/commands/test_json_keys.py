@@ -21,7 +21,7 @@ KEYS = {
         "": "recommended pareto device notes python",
         "pareto": f"{CANDIDATE} difference ms parameters dim",
         "recommended": f"{CANDIDATE} rank difference ms timed_at parameters gflops dim bytes image_bytes "
-        "licence compression thresholds other_layers reason",
+        "licence compression thresholds other_layers reason partial",
     },
     "compare mini-clip mini-dino": {
         "": "first second layers comparisons left_out conclusion",
