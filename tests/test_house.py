@@ -15,10 +15,10 @@ BUDGETS = {
     "lines of the product": 60_000,
     "lines of its code": 37_500,
     "lines of tests": 60_000,
-    "options of all commands": 160,
+    "options of all commands": 133,
     "commands": 15,
 }
-STILL = {"lines of the product": 62_019, "lines of its code": 37_525, "lines of tests": 62_098}
+STILL = {"lines of the product": 60_875, "lines of its code": 36_960, "lines of tests": 57_520}
 """What is above its budget today: these fall, and go at the budget."""
 
 ROOT = Path(__file__).parents[1]

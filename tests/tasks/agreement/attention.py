@@ -249,6 +249,6 @@ AGREEMENT = Agreement(
         "numbers. Of its offsets only protocol `paper` has the division by the map's sum.",
         "What the paper calls the best head is the best one of each image; here that is "
         "`saliency-iou-oracle`, and `saliency-iou-best` is one head for all images.",
-        "Planted heads, whose classes and distances are known, are tests of `tests/tasks/analyses`.",
+        "Planted heads, whose classes and distances are known, are made by `tests/tasks/planted.py`.",
     ),
 )
