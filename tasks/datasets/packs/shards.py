@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from layerboard.tasks.datasets.integrity import explaining, require
+from layerboard.zoo.errors import some
 from layerboard.zoo.reading import require_regular
 
 ROWS = pa.schema([("path", pa.string()), ("bytes", pa.binary()), ("digest", pa.string())])
@@ -52,6 +53,9 @@ def read_shard(file: Path) -> Any:  # noqa: ANN401  # a table of pyarrow, which 
     with explaining(damaged, *_DAMAGE, remedy="fetch it again"):
         require_regular(file)
         with pa.memory_map(str(file)) as mapped, pa.ipc.open_stream(mapped) as stream:
+            wanted, names = f"a shard of a pack at {file}", some(stream.schema.names)
+            other = "--images hf:FOLDER takes what `datasets` saved"
+            require("digest" in stream.schema.names, wanted, f"a table of {names}", other)
             table = stream.read_all()
             if mapped.read_at(len(END), max(0, mapped.size() - len(END))) != END:
                 raise ValueError("it is cut off")
