@@ -53,7 +53,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             assert any(folder.iterdir())
             yield home
         assert not folder.exists()
-        assert list(home.iterdir()) == []  # nothing is written into the home of the user
+        # nothing is written into the home of the user, but by a browser that other tests may open meanwhile
+        assert {path.name for path in home.iterdir()} <= {".cache", ".config", ".pki"}
         assert os.environ["RAY_AUTH_MODE"] == "disabled"
 
 
