@@ -163,15 +163,15 @@ def _stream(path: Path, columns: dict[str, Any], **options: Any) -> Path:
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"file": STORED}, "digest"),
-        ({"file": STORED.field("bytes"), "digest": DIGESTS}, "struct"),
-        ({"file": STORED, "digest": ["0" * 32, None]}, "its columns are not those of a pack"),
-        ({"file": STORED, "digest": [1, 2]}, "its columns are not those"),
+        ({"file": STORED}, "found a table of file; --images hf:FOLDER takes what `datasets` saved"),
+        ({"file": STORED.field("bytes"), "digest": DIGESTS}, "which is damaged.*struct"),
+        ({"file": STORED, "digest": ["0" * 32, None]}, "which is damaged.*its columns are not those of a pack"),
+        ({"file": STORED, "digest": [1, 2]}, "which is damaged.*its columns are not those"),
     ],
 )
 def test_a_shard_of_other_columns_is_refused(tmp_path: Path, columns: dict[str, Any], said: str) -> None:
     path = _stream(tmp_path / "s.arrow", columns)
-    with pytest.raises(InputError, match=f"expected a shard of a pack at .*which is damaged.*{said}"):
+    with pytest.raises(InputError, match=f"expected a shard of a pack at .*{said}"):
         read_shard(path)
 
 
