@@ -165,7 +165,7 @@ def _stream(path: Path, columns: dict[str, Any], **options: Any) -> Path:
     [
         ({"file": STORED}, "found a table of file; --images hf:FOLDER takes what `datasets` saved"),
         ({"file": STORED.field("bytes"), "digest": DIGESTS}, "which is damaged.*struct"),
-        ({"file": STORED, "digest": ["0" * 32, None]}, "which is damaged.*its columns are not those of a pack"),
+        ({"file": STORED, "digest": ["0" * 32, None]}, "which is damaged.*its columns are not those"),
         ({"file": STORED, "digest": [1, 2]}, "which is damaged.*its columns are not those"),
     ],
 )
