@@ -306,7 +306,10 @@ def ticket(advice: Advice, max_loss: float) -> str:
 
     choice, answers = advice.choices[0], advice.answers
     taken = choice.candidates.items()
-    places = dict.fromkeys(named(each).removeprefix(f"{each.backbone} ") for _, each in taken)
+    tasks = dict[str, list[str]]()
+    for column, each in taken:
+        tasks.setdefault(named(each).removeprefix(f"{each.backbone} "), []).append(column.task)
+    places = [f"{layer} ({', '.join(names)})" if len(tasks) > 1 else layer for layer, names in tasks.items()]
     scores = (
         f"{column.heading} {scored_text(each)} ({counted(each.n, each.unit)})" for column, each in taken
     )

@@ -31,7 +31,8 @@ COMPROMISE = (
     "a compromise, since nothing is shown to lose at most {lost:g} points in every task: the maximum loss of "
     "this one is smallest"
 )
-ALL_BEST = "it scores best in every task, though not shown to lose at most {lost:g} points in each"
+ALL_BEST = "it scores best in every task; in some, another may truly be more than {lost:g} points better"
+THAT_RANK = "that baselines do not solve as well"
 HIGHEST = "nothing is shown to lose at most {lost:g} points, so the highest is taken"
 UNKNOWN = "by scores where it is not known how much may be lost"
 COSTS = ("ms", "parameters")  # costs to sort choices by, if known for all of them
@@ -178,9 +179,9 @@ def verdict(choice: Choice, answers: Sequence[Answer], titles: Mapping[str, str]
     risk = "How much it may lose is not known"
     if known:
         worst = max(known, key=known.__getitem__)
-        those = "Of the tasks that can rank, it" if len(ranking) < len(answers) else "It"
+        those = f"Of the tasks {THAT_RANK}, it" if len(ranking) < len(answers) else "It"
         those = "Of the tasks where that is known, it" if len(known) < len(ranking) else those
-        most = f"up to {fixed(known[worst], 1)} points (95 %)"
+        most = f"up to {fixed(known[worst], 1)} points below the true best (95 %)"
         risk = f"{those} may lose most in {titles[worst.column.heading]}: {most}"
         if len(answers) == 1:
             clause = loss(worst, deepest)
@@ -212,7 +213,7 @@ def _worst(choice: Choice, answers: Sequence[Answer]) -> tuple[str, Column]:
     known = {column: each for column, each in ranking.items() if not isnan(each.loss)}
     if not known:
         return "furthest from the best", min(ranking, key=lambda column: ranking[column].difference)
-    those = " of the tasks that can rank" if len(ranking) < len(answers) else ""
+    those = f" of the tasks {THAT_RANK}" if len(ranking) < len(answers) else ""
     those = " of the tasks with a known loss" if len(known) < len(ranking) else those
     return f"at worst{those}", max(known, key=lambda column: known[column].loss)
 

@@ -72,7 +72,7 @@ def test_the_advice_is_one_on_the_screen_in_a_ticket_and_on_the_page(
     ticket = command(capsys, "recommend", "-o", output, "--markdown").out
     screen = command(capsys, "recommend", "-o", output).out
     assert f"One backbone for all {len(first)} tasks: {backbone}" in report
-    places = [f"layer {row['layer']} {row['pooling']}" for row in first]
+    places = [f"layer {row['layer']} {row['pooling']} ({row['task']})" for row in first]
     assert f"**Take {backbone}: {', '.join(places)}**" in ticket
     assert "it scores best in every task" in ticket  # no compromise
     for row in first:

@@ -119,7 +119,8 @@ def test_a_ticket_is_six_lines_of_the_first_recommendation(
     advice = recommended(RecommendRequest(tasks, output=out))
     choice, answers = advice.choices[0], advice.answers
     places = dict.fromkeys(f"layer {each.layer} {each.pooling}" for each in choice.candidates.values())
-    assert first == f"**Take {choice.backbone}: {', '.join(places)}**"
+    assert re.sub(r" \([a-z, ]+\)", "", first) == f"**Take {choice.backbone}: {', '.join(places)}**"
+    assert all(task in first for task in tasks) or len(places) == 1
     names = [line.partition(":")[0].removeprefix("- ") for line in facts]
     assert names == ["Score", "Reason", "Cost", "Best"]
     assert all(f"{each.column.heading} {named(each.best)}" in facts[3] for each in answers)
