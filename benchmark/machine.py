@@ -32,11 +32,14 @@ def diagnoses() -> Iterator[Diagnosis]:
     """What was found of the libraries, the devices and the cache, part by part."""
     yield Diagnosis(OURS, f"{version(OURS)}, Python {sys.version.split()[0]} on {sys.platform}")
     yield from _libraries()
-    import torch
-
-    built = f"torch is built for {f'CUDA {torch.version.cuda}' if torch.version.cuda else 'no CUDA'}"
-    names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
-    yield Diagnosis("devices", f"{', '.join([f'{os.cpu_count()} CPU cores', *names])}; {built}")
+    try:
+        import torch
+    except Exception as error:
+        yield Diagnosis("devices", f"torch cannot be imported ({first_line(error)})", wrong=True)
+    else:
+        built = f"torch is built for {f'CUDA {torch.version.cuda}' if torch.version.cuda else 'no CUDA'}"
+        names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+        yield Diagnosis("devices", f"{', '.join([f'{os.cpu_count()} CPU cores', *names])}; {built}")
     yield _cache()
 
 

@@ -81,7 +81,7 @@ def _broken(library: str, error: BaseException) -> BrokenLibraryError:
     with suppress(Exception):  # it is absent, or its metadata are damaged, which raises all kinds of errors
         named = f"{library} {version(library)}"
     return BrokenLibraryError(
-        f"{named} cannot be imported ({reason}); `layerboard check` tells more", library
+        f"{named} cannot be imported ({reason}); `layerboard check` says which versions are needed", library
     )
 
 

@@ -16,17 +16,22 @@ from layerboard.zoo.errors import InputError, ensure, some
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
-    from layerboard.tasks.datasets.base import Sample
+    from layerboard.tasks.datasets.base import Data, Sample
     from layerboard.tasks.datasets.catalogue import Inspection
     from layerboard.zoo.spec import BackboneSpec
 
+SOUND = "Nothing is wrong with versions, devices and cache; of the libraries only torch was imported."
 SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
 REFUSED = "refused"  # state of weights that are not what their name says
 UNCOUNTED = (
-    "Near-duplicates are not counted yet: layerboard run --images DIR -o {output} counts those of images "
-    "without groups, by the vectors of a backbone, and writes the pairs."
+    "Near-duplicates are not counted yet: layerboard run --images DIR -o {output} counts those of "
+    "images without groups, by the vectors of a backbone, and writes the pairs."
 )
 PAIRED = "Pairs of near-duplicates, as runs have counted them, are in {path}."
+GONE = (
+    "The pairs of near-duplicates are not in {path}; a run of the same images into another folder has them."
+)
+UNPAIRED = "A run found no near-duplicates among these images."
 
 
 class CheckRequest(DeviceOptions, DataOptions):
@@ -88,14 +93,13 @@ def check(request: CheckRequest) -> Files:
     import pandas as pd
 
     from layerboard.benchmark.engines.progress import Terminal
-    from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS
     from layerboard.tasks.datasets.catalogue import State
     from layerboard.tasks.datasets.facts import BLANK
 
     if request == CheckRequest():
         every = [*diagnoses()]
         wrong = sum(each.wrong for each in every)
-        lines = (*map(str, every), f"{wrong} wrong" if wrong else "Nothing is wrong.")
+        lines = (*map(str, every), f"{wrong} wrong" if wrong else SOUND)
         frame = pd.DataFrame(map(asdict, every))
         return Files(title="Libraries and machine", frame=frame, lines=lines, status=min(wrong, 1))
     if request.weights:
@@ -118,11 +122,10 @@ def check(request: CheckRequest) -> Files:
         for inspection, broken in opened
         if broken
     ]
-    own = request.images and any(inspection.data is not None for inspection in inspections)
-    pairs = request.output / NEAR_DUPLICATE_PAIRS
-    paths = (pairs,) if own and pairs.is_file() else ()
-    notes = [PAIRED.format(path=pairs) if paths else UNCOUNTED.format(output=request.output)] if own else []
-    said = (note for each in inspections if each.data for note in each.data.coverage.notes)
+    data = [each.data for each in inspections if each.data is not None]
+    note, paths = _near_duplicates(request.output, data) if request.images and data else ("", ())
+    notes = [note] if note else []
+    said = (note for each in data for note in each.coverage.notes)
     notes += [f"{note}." for note in said if BLANK in note]
     return Files(
         title="What is there",
@@ -220,6 +223,23 @@ def _opened(
     state = State.BROKEN if len(broken) == len(chosen) else State.PARTIAL
     text = f"{text}, {len(broken):,} unreadable ({some(name for name, _ in broken)})"
     return inspection._replace(state=state, text=text), broken
+
+
+def _near_duplicates(output: Path, data: "Sequence[Data]") -> tuple[str, tuple[Path, ...]]:
+    """What runs into a folder have counted among the user's datasets, and the file of the pairs."""
+    from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
+    from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS
+    from layerboard.leaderboards.records.record import recorded_name
+    from layerboard.tasks.framework.identity import own_name
+
+    counts, path = read_near_duplicates(output), output / NEAR_DUPLICATE_PAIRS
+    names = (recorded_name(output, own_name(each)) for each in data)
+    known = [counts[name] for name in names if name in counts]
+    if known and not any(each.share for each in known):
+        return UNPAIRED, ()
+    if not known:
+        return UNCOUNTED.format(output=output), ()
+    return (PAIRED.format(path=path), (path,)) if path.is_file() else (GONE.format(path=path), ())
 
 
 def _unreadable(image: "Sample") -> str:

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get
 import typer
 
 from layerboard.benchmark.commands.result import Result
-from layerboard.benchmark.forms.option import Filled, Given, Option, P, called_with, declared, filled_form
+from layerboard.benchmark.forms.option import (
+    Filled,
+    Given,
+    Option,
+    P,
+    called_with,
+    declared,
+    docstring,
+    filled_form,
+)
 from layerboard.zoo.errors import InputError, few_of, fitting, printable, unknown
 
 if TYPE_CHECKING:
@@ -51,7 +60,7 @@ class Command(Generic[P, Filled]):
     @property
     def help(self) -> str:
         """The docstring of the function, without what it returns to Python."""
-        return (inspect.getdoc(self.handle) or "").partition("\n\nReturns:")[0]
+        return docstring(self.handle).partition("\n\nReturns:")[0]
 
     def for_typer(self) -> Callable[..., None]:
         """A function with the form's options as parameters; a wrong value raises InputError, as in Python."""

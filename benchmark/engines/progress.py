@@ -64,7 +64,7 @@ class Reporter:
 class Silent(Reporter):
     """A reporter without bars, which hands on what is said, or shows nothing: for runs from Python."""
 
-    def __init__(self, say: Callable[[str], object] = str) -> None:
+    def __init__(self, say: Callable[[str], object] = lambda line: None) -> None:
         super().__init__(lambda message: say(message[2]) if message[0] == "say" else None)
 
 

@@ -4,6 +4,7 @@ A Python function (`called_with`) and a command (`benchmark.commands.command`) a
 have exactly its options, with the same names, defaults and help.
 """
 
+import ast
 import inspect
 import re
 import sys
@@ -14,7 +15,7 @@ from functools import partial, reduce, wraps
 from inspect import getattr_static
 from operator import or_
 from pathlib import Path
-from textwrap import fill
+from textwrap import dedent, fill
 from types import EllipsisType
 from typing import (
     Any,
@@ -177,6 +178,17 @@ class Form:
         return cls(**given)
 
 
+def docstring(function: Callable[..., object]) -> str:
+    """The documentation of a function, read from its source where Python left it out (``-OO``)."""
+    if sys.flags.optimize < 2:
+        return inspect.cleandoc(function.__doc__ or "")
+    with suppress(OSError, SyntaxError):  # without its source
+        definition = ast.parse(dedent(inspect.getsource(function))).body[0]
+        if isinstance(definition, ast.FunctionDef):
+            return ast.get_docstring(definition) or ""
+    return ""
+
+
 def declared(form: Callable[..., object], caller: Caller = "command") -> tuple[Option[Any, Any], ...]:
     """The options of a form that a caller has, group by group.
 
@@ -250,7 +262,7 @@ def called_with(
             return_annotation=inspect.signature(function).return_annotation,
         )
         listed = "\n".join(["Options:", *(option.documentation for option in options)])
-        own = documented(inspect.getdoc(function) or "")
+        own = documented(docstring(function))
         called.__doc__ = "\n\n".join(filter(None, [own, RAISES, listed]))
         return called
 

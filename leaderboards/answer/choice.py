@@ -161,7 +161,7 @@ def price(choice: Choice) -> str:
 
 
 def verdict(choice: Choice, answers: Sequence[Answer], titles: Mapping[str, str]) -> Text:
-    """What to take, what it costs, and what it may lose in tasks that can rank, in one or two sentences.
+    """What to take, what it costs, and in which task it may lose most, in one or two sentences.
 
     ``titles`` name tasks by the headings of their columns. Without one backbone for all, it says so.
     """
@@ -173,19 +173,16 @@ def verdict(choice: Choice, answers: Sequence[Answer], titles: Mapping[str, str]
     if len(answers) == 1:
         start, end = "Take ", f"{end} for {titles[answers[0].column.heading]}"
     what = name if more else f"{name}, layer {layer} of {deepest.depth}, {pooling_name(pooling)}"
-    costs, ranking = price(choice), telling(answers)
-    losses = {answer: choice.candidates[answer.column].loss for answer in ranking}
-    known = {answer: lost for answer, lost in losses.items() if not isnan(lost)}
-    risk = "How much it may lose is not known"
-    if known:
-        worst = max(known, key=known.__getitem__)
-        those = f"Of the tasks {THAT_RANK}, it" if len(ranking) < len(answers) else "It"
-        those = "Of the tasks where that is known, it" if len(known) < len(ranking) else those
-        most = f"up to {fixed(known[worst], 1)} points below the true best (95 %)"
-        risk = f"{those} may lose most in {titles[worst.column.heading]}: {most}"
-        if len(answers) == 1:
-            clause = loss(worst, deepest)
-            risk = f"It {clause} (95 %)" if deepest.loss else f"It is {clause}"
+    costs, (worst, those) = price(choice), _worst(choice, answers)
+    if isnan(lost := choice.candidates[worst].loss):
+        risk = "How much it may lose is not known"
+    elif len(answers) == 1:
+        clause = loss(answers[0], deepest)
+        risk = f"It {clause} (95 %)" if lost else f"It is {clause}"
+    else:
+        where = f"O{those[1:]}, it" if those else "It"
+        most = f"up to {fixed(lost, 1)} points below the true best (95 %)"
+        risk = f"{where} may lose most in {titles[worst.heading]}: {most}"
     return Text((start, Strong(what), f"{end}{f'; {costs}' if costs else ''}. {risk}."))
 
 
@@ -202,20 +199,24 @@ def explain(choice: Choice, answers: Sequence[Answer], max_loss: float, *, short
             for answer in answers
         }
         if short:
-            where, worst = _worst(choice, answers)
-            reasons = {worst: f"{where}, {reasons[worst]}"}
+            worst, those = _worst(choice, answers)
+            where = "furthest from the best" if isnan(choice.candidates[worst].loss) else f"at worst {those}"
+            reasons = {worst: f"{where.rstrip()}, {reasons[worst]}"}
     return "; ".join(filter(None, [compromise_text(choice, max_loss), *reasons.values()]))
 
 
-def _worst(choice: Choice, answers: Sequence[Answer]) -> tuple[str, Column]:
-    """The task in which a choice may lose most, and among which tasks that is."""
+def _worst(choice: Choice, answers: Sequence[Answer]) -> tuple[Column, str]:
+    """The task in which a choice may lose most, and "of the tasks ..." among which that is, "" for all.
+
+    If no loss is known, it is the one in which the choice is furthest below the best.
+    """
     ranking = {answer.column: choice.candidates[answer.column] for answer in telling(answers)}
     known = {column: each for column, each in ranking.items() if not isnan(each.loss)}
     if not known:
-        return "furthest from the best", min(ranking, key=lambda column: ranking[column].difference)
-    those = f" of the tasks {THAT_RANK}" if len(ranking) < len(answers) else ""
-    those = " of the tasks with a known loss" if len(known) < len(ranking) else those
-    return f"at worst{those}", max(known, key=lambda column: known[column].loss)
+        return min(ranking, key=lambda column: ranking[column].difference), ""
+    those = f"of the tasks {THAT_RANK}" if len(ranking) < len(answers) else ""
+    those = "of the tasks with a known loss" if len(known) < len(ranking) else those
+    return max(known, key=lambda column: known[column].loss), those
 
 
 def compromise_text(choice: Choice, max_loss: float) -> str:

@@ -109,9 +109,10 @@ def others_text(answer: Answer) -> str:
     names = [answer.column.labels[name] for name in answer.rivals]
     if len(names) > MOST_NAMED:
         names = [f"{len(names)} of {answer.compared} others"]
-    names += [f"layer {display.ranges_text([*answer.layers])}"] if answer.layers else []
-    names += [f"layer {display.ranges_text([*each])} {pooling}" for pooling, each in answer.elsewhere.items()]
-    return "; ".join(names)
+    places = {"": answer.layers, **{f" {pooling}": each for pooling, each in answer.elsewhere.items()}}
+    own = answer.column.labels[answer.best.backbone]  # else layers seem to be of the last one named
+    texts = (f"{own} layer {display.ranges_text([*each])}{name}" for name, each in places.items() if each)
+    return "; ".join([*names, *texts])
 
 
 def lead(answer: Answer) -> str:

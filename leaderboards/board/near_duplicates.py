@@ -19,7 +19,7 @@ MANY = 0.02  # a larger share of images with a near-duplicate is said beside the
 WARNING = (
     "At least {share} % of the {images} images of {dataset} have a near-duplicate among the others, by the "
     "vectors of {backbone}, and no groups are given: scores that let a copy find its original are too high, "
-    "and their intervals too narrow. near-duplicate-pairs.csv has the pairs, and run --groups keeps images "
+    "and their intervals too narrow. near-duplicate-pairs.csv lists pairs, and run --groups keeps images "
     "of one group together."
 )
 

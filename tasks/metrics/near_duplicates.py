@@ -18,13 +18,15 @@ from layerboard.tasks.metrics.neighbours import (
 FAR = 64  # rank of the neighbour whose distance is the unit of near-duplicates in stored vectors
 NEAR = 0.1  # largest distance of near-duplicates, 1 - cosine, in this unit
 ASKED = 2000  # most images whose neighbours are searched for this
+PAIRED = 20_000  # most images of which all are searched for pairs: products grow with the square
 
 
 @dataclass(frozen=True, slots=True)
 class OtherImages:
     """The other images nearest to some of a collection in one layer, best first."""
 
-    index: Integers  # [images others] index in the collection
+    asked: Integers  # [images] index of each in the collection
+    index: Integers  # [images others] index of the others there
     distance: Floats  # [images others] 1 - cosine
     usual: float  # median distance to the last of them: the unit of near-duplicates
 
@@ -61,19 +63,19 @@ def share_with_near_duplicate(layers: Iterable[Vectors]) -> float:
 def near_duplicate_pairs(layers: Sequence[Vectors]) -> NearDuplicatePairs:
     """The pairs of images that make `share_with_near_duplicate` what it is, by vectors [images dim].
 
-    The distance of a pair is measured as there, and compared with the same threshold, for every image. An
-    image that has a near-duplicate is in a pair: if other images are nearest to it in other layers, so that
-    no pair is near enough, then with the nearest of them. No pairs without layers, and for fewer than three
-    images.
+    The distance of a pair is measured as there, and compared with the same threshold, for every image; of
+    more than `PAIRED`, for those that are asked there. An image that has a near-duplicate is in a pair: if
+    other images are nearest to it in other layers, so that no pair is near enough, then with the nearest of
+    them. No pairs without layers, and for fewer than three images.
     """
     if not layers or len(layers[0]) < 3:
         return NearDuplicatePairs(np.empty((0, 2), np.int64), np.empty(0))
     count = len(layers[0])
-    others = [_other_images(vectors, every=True) for vectors in layers]
+    others = [_other_images(vectors, every=count <= PAIRED) for vectors in layers]
     near = [np.nonzero(each.relative <= NEAR) for each in others]  # a pair is so near in some layer
     pairs = _ordered_pairs(
         [
-            np.stack([rows, each.index[rows, ranks]], axis=1)
+            np.stack([each.asked[rows], each.index[rows, ranks]], axis=1)
             for each, (rows, ranks) in zip(others, near, strict=True)
         ],
         count,
@@ -84,7 +86,7 @@ def near_duplicate_pairs(layers: Sequence[Vectors]) -> NearDuplicatePairs:
     )
     kept = relative <= NEAR
     counted = np.median([each.relative[:, 0] for each in others], axis=0) <= NEAR
-    for image in np.setdiff1d(np.flatnonzero(counted), pairs[kept]):
+    for image in np.setdiff1d(others[0].asked[counted], pairs[kept]):
         rows = np.flatnonzero((pairs == image).any(axis=1))
         kept[rows[relative[rows].argmin()]] = True
     return NearDuplicatePairs(pairs[kept], np.median(1.0 - apart, axis=0)[kept])
@@ -103,7 +105,7 @@ def _other_images(vectors: Vectors, *, every: bool) -> OtherImages:
     order = np.argsort(distance, axis=1, kind="stable")[:, :far]
     index, distance = (np.take_along_axis(each, order, axis=1) for each in (near.index, distance))
     distance = np.maximum(distance, 0.0)
-    return OtherImages(index, distance, float(np.median(distance[:: step if every else 1, -1])))
+    return OtherImages(asked, index, distance, float(np.median(distance[:: step if every else 1, -1])))
 
 
 def _relative(distance: Floats, usual: float) -> Floats:

@@ -128,6 +128,10 @@ def test_a_run_writes_the_pairs_that_it_counts_and_check_names_them(
     assert {*pairs["dataset"]} == {counted.dataset}
     found = layerboard.check(images=tmp_path / "photos", output=output, cache=tmp_path / "cache")
     assert found.paths == (path,)
+    said = command(capsys, "check", "--images", tmp_path / "photos" / "val", *places[2:]).out
+    assert "Near-duplicates are not counted yet" in said  # among these images, though among others
+    path.unlink()
+    assert f"The pairs of near-duplicates are not in {path}; " in checked()
 
 
 def test_independent_images_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,8 +44,8 @@ def sentence(name: str) -> str:
     with pytest.raises(BrokenLibraryError) as told, imports_explained():
         import_module(name)
     assert told.value.library
-    assert str(told.value).endswith("; `layerboard check` tells more")
-    return str(told.value).removesuffix("; `layerboard check` tells more")
+    assert str(told.value).endswith("; `layerboard check` says which versions are needed")
+    return str(told.value).removesuffix("; `layerboard check` says which versions are needed")
 
 
 def test_the_cause_is_told_where_a_library_wraps_it(shadow: Path) -> None:

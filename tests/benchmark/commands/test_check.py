@@ -1,6 +1,7 @@
 """The command `check`: this machine, weights, datasets and images of one's own."""
 
 import shutil
+import sys
 from collections import namedtuple
 from pathlib import Path
 
@@ -38,7 +39,9 @@ def said(capsys: Capture, code: int) -> Said:
 @pytest.mark.usefixtures("place")
 def test_a_sound_machine_has_exit_code_0(capsys: Capture) -> None:
     told = said(capsys, 0)
-    assert told.out.splitlines()[-1] == "Nothing is wrong."
+    assert told.out.splitlines()[-1] == (
+        "Nothing is wrong with versions, devices and cache; of the libraries only torch was imported."
+    )
     assert {"layerboard", "torch", "faiss-cpu", "timm", "devices", "cache"} <= {
         line.split()[1].rstrip(":") for line in told.out.splitlines()[:-1]
     }
@@ -67,6 +70,8 @@ def test_libraries_that_are_missing_or_too_old(capsys: Capture, monkeypatch: pyt
     assert "WRONG  faiss-cpu: is not installed (pip install 'faiss-cpu>=" in out
     assert "ok     timm: is not installed (pip install 'layerboard[timm]')" in out
     assert "WRONG  transformers: 4.0 is installed, and transformers<6,>=" in out
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert "WRONG  devices: torch cannot be imported (import of torch halted" in said(capsys, 1).out
 
 
 def test_a_cache_that_is_full_or_cannot_be_written(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

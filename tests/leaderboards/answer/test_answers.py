@@ -90,7 +90,10 @@ def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
     assert next(iter(row)) == "task"
     for cell in ("knn top-1", "mini-dino", "2/2", "cls", "50.0 ± 2.0", "2.04"):
         assert cell in row.values()
-    assert (others_text(found[0]), held_out_text(found[0])[:13]) == ("mini-clip; layer 1", "held out 49.5")
+    assert (others_text(found[0]), held_out_text(found[0])[:13]) == (
+        "mini-clip; mini-dino layer 1",
+        "held out 49.5",
+    )
     assert row["loses at most"] == f"{found[0].best.loss:.1f}"
     assert [note.split(":")[0] for note in notes(found)] == [
         "knn top-1",  # the random floor is higher

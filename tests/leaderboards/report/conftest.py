@@ -12,14 +12,15 @@ Tab = Any  # a page of playwright, which is not installed for every test
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Any]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The Chromium of the machine, without a window; tests that need it are skipped where there is none."""
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("no Chromium on the path")
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        own = {**os.environ, "HOME": str(tmp_path_factory.mktemp("home"))}  # it writes there
+        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"], env=own)
         yield opened
         opened.close()
 

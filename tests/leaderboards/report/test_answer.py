@@ -32,7 +32,7 @@ def test_a_lead_is_called_one_only_where_all_were_compared():
 def test_who_cannot_be_told_from_the_best_is_named():
     text = card({"loss": 2.14}, untested=(), rivals=("mini-clip", HOSTILE), layers=(1, 2))
     assert "loses at most 2.1 points (95 %); not shown to be worse: mini-clip; &lt;/script&gt;" in text
-    assert "; layer 1, 2</p>" in text
+    assert "; mini-dino layer 1, 2</p>" in text
     assert "better than" not in text
     untold = card(rivals=("mini-clip",))  # it has the same score
     assert "not shown to be worse: mini-clip" in untold

@@ -63,6 +63,11 @@ def test_of_many_images_every_one_is_asked_in_the_unit_of_the_share(monkeypatch:
     assert found.pairs.tolist() == every.pairs.tolist()
     asked = np.intersect1d(found.pairs, np.arange(0, 240, 4))
     assert share_with_near_duplicate(layers) * 60 == pytest.approx(len(asked)) == pytest.approx(6)
+    monkeypatch.setattr(module, "PAIRED", 239)  # the asked images alone, which may be near to any
+    sampled = near_duplicate_pairs(layers)
+    expected = [pair for pair in every.pairs.tolist() if any(image % 4 == 0 for image in pair)]
+    assert sampled.pairs.tolist() == expected
+    assert 0 < len(expected) < len(every.pairs)
 
 
 def test_an_image_that_is_near_to_others_in_each_layer_is_in_a_pair_with_the_nearest() -> None:
