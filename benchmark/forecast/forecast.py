@@ -27,6 +27,7 @@ from layerboard.benchmark.passes.failures import Failure, noting
 from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews
 from layerboard.benchmark.plan.lock import given_weights
 from layerboard.benchmark.plan.plan import VECTORS, patch_tokens
+from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
@@ -210,9 +211,13 @@ class _Timings:
             folders = {name: Path(folder, str(number)) for number, name in enumerate(job.folders)}
             part = replace(job.pass_, source=job.pass_.source.first(count))
             cache.views = KeptViews(0)  # images are read
-            small, begin = Job(job.setup, part, range(1), folders), perf_counter()
-            images = max(1, run_job(small, cache, Silent()).images)
-            seconds = perf_counter() - begin
+            # nothing is written to the cache of the run, which may not be there yet
+            setup = replace(job.setup, request=replace(job.setup.request, cache=Path(folder)))
+            small, begin = Job(setup, part, range(1), folders), perf_counter()
+            result = run_job(small, cache, Silent())
+            seconds, images = perf_counter() - begin, max(1, result.images)
+            if result.failures:
+                raise InputError(result.failures[0].message)
             for name, store in folders.items():
                 size = sum(file.stat().st_size for file in store.glob("*"))
                 self._bytes[name] = size / images / len(job.setup.layers) / _kept_together(small, name)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -10,7 +11,10 @@ import layerboard
 from layerboard.benchmark.commands.run import RunForm, as_time
 from layerboard.benchmark.forecast import forecast
 from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.jobs.job import Job
+from layerboard.benchmark.passes.failures import Failure
+from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.benchmark.runs import command
@@ -64,6 +68,33 @@ def test_the_python_call_gives_the_same_as_a_table(photos: Path, tmp_path: Path)
     assert found.frame["images"].sum() == 15
     assert "15 images each; 15 forwards of 1 backbone" in str(found)
     assert "no results were stored" in str(found)
+
+
+def test_batches_are_timed_where_the_cache_is_not_there_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = []
+
+    def run_job(*args: Any) -> PassResult:
+        shown.append(passes.run_job(*args))
+        return shown[-1]
+
+    monkeypatch.setattr(forecast, "run_job", run_job)
+    place = {"limit": 1, "floor": False, "cache": tmp_path / "new", "output": tmp_path / "output"}
+    found = layerboard.forecast("mini-dino", "knn", **place)
+    assert shown
+    assert all(result.images >= forecast.LEAST and not result.failures for result in shown)
+    assert not (tmp_path / "new").exists()
+    assert "Would fail" not in str(found)
+
+
+def test_a_pass_that_fails_while_it_is_timed_is_named(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = PassResult(failures=(Failure("mini-dino", "knn", "the forward fails", bad_input=True),))
+    monkeypatch.setattr(forecast, "run_job", lambda *_: failed)
+    place = {"images": photos, "floor": False, "cache": tmp_path, "output": tmp_path / "output"}
+    assert "Would fail: mini-dino: the forward fails" in str(layerboard.forecast("mini-dino", "knn", **place))
 
 
 def test_timing_ends_with_its_share_of_what_is_expected(
