@@ -1,5 +1,6 @@
 """The page of analyses of a suite: what its backbones do inside, without ranking, and first the answers."""
 
+import re
 from collections.abc import Sequence
 
 import pandas as pd
@@ -13,7 +14,6 @@ from layerboard.leaderboards.blocks.blocks import (
     Plot,
     Table,
     Text,
-    heading_anchor,
     said,
     section,
     slug,
@@ -120,7 +120,9 @@ def glance_blocks(analyses: Sequence[Evidence], further: Sequence[str]) -> list[
 
 def _linked(title: str, more: str = "") -> Text:
     """The title of a section as a link to it, followed by ``more``."""
-    return Text(tuple(filter(None, (Link(title, heading_anchor(title)), more))))
+    # its anchor, as GitHub and Markdown sites derive it from the words
+    anchor = "#" + re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+    return Text(tuple(filter(None, (Link(title, anchor), more))))
 
 
 def _answers(evidence: Evidence, headline: Headline) -> Answers:
