@@ -8,9 +8,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import nn
 from transformers import TrainerCallback
@@ -22,6 +23,7 @@ from layerboard.benchmark.commands.run import RunForm
 from layerboard.benchmark.engines.progress import reporter_for
 from layerboard.benchmark.forms.option import called_with
 from layerboard.benchmark.forms.request import Request
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.records.earlier import set_aside, steps_of
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.zoo.errors import InputError, first_line, some
@@ -29,11 +31,6 @@ from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.libraries import is_there
 from layerboard.zoo.own.module.network import bare
 from layerboard.zoo.spec import Variant
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from layerboard.leaderboards.board.board import Board
 
 Scores = dict[str, float]  # numbers by names that every tracker takes
 LIGHTNING = ("lightning.pytorch", "pytorch_lightning")  # one library under two names
@@ -154,10 +151,8 @@ class TrainingFollower:
             _warn(f"has not written the pages of the training into {output}", error, 3)
 
     @property
-    def scores(self) -> "pd.DataFrame":
+    def scores(self) -> pd.DataFrame:
         """The best layer at each step: columns step, task, layer, pooling, value, ci_low and ci_high."""
-        import pandas as pd
-
         fields = ["layer", "pooling", "value", "ci_low", "ci_high"]
         rows = []
         for column in self.board.columns if self.board else ():
@@ -235,7 +230,7 @@ def _warn(what: str, error: Exception, level: int) -> None:
     warnings.warn(f"layerboard {what}: {kind}{first_line(error)}", stacklevel=level)
 
 
-def scores_of(board: "Board", backbone: str) -> Scores:
+def scores_of(board: Board, backbone: str) -> Scores:
     """Of each column, the best layer's score of a backbone, its number, and the scores of all layers."""
     scores: Scores = {}
     for column in board.columns:

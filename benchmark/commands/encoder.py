@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 
 from layerboard.benchmark.commands.load import LoadRequest, cached_load
 from layerboard.benchmark.forms.option import called_with
-from layerboard.zoo.errors import InputError, ensure
+from layerboard.zoo.errors import ensure
 from layerboard.zoo.features.cut import CutBackbone
 
 
@@ -96,8 +96,7 @@ def _column(images: Any) -> Iterable[Any] | torch.Tensor:  # noqa: ANN401
     if isinstance(images, pd.DataFrame | pd.Series):
         images = images.to_numpy(dtype=object)
     if isinstance(images, np.ndarray) and images.dtype == object and images.ndim > 1:
-        if images.shape[1] != 1:
-            raise InputError(f"expected one column of images, found {images.shape[1]}")
+        ensure(images.shape[1] == 1, f"expected one column of images, found {images.shape[1]}")
         images = images[:, 0]
     column: Iterable[Any] | torch.Tensor = images
     return column

@@ -18,16 +18,8 @@ from queue import Empty
 from types import ModuleType
 from typing import Any
 
-from layerboard.benchmark.engines.base import (
-    Engine,
-    Job,
-    JobQueue,
-    Result,
-    Work,
-    Worker,
-    WorkerDiedError,
-    WorkerSlot,
-)
+from layerboard.benchmark.engines import base
+from layerboard.benchmark.engines.base import Job, JobQueue, Result, Work, WorkerDiedError, WorkerSlot
 from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.libraries import imports_explained
@@ -39,7 +31,7 @@ LISTEN = 0.05  # seconds between checks of a silent listener whether the run is 
 _function: list[Callable[[Any], Any]] = []  # in a worker process: the function that it applies to jobs
 
 
-class ProcessEngine(Engine):
+class ProcessEngine(base.Engine):
     """Runs jobs in parallel processes that share the processors evenly, or have a device each.
 
     Small backbones on a CPU gain from it, because most of their time is spent between matrix products that
@@ -81,7 +73,7 @@ class ProcessEngine(Engine):
             relay.join(timeout=5)
 
 
-class _Process(Worker[Job, Result]):
+class _Process(base.Worker[Job, Result]):
     def __init__(self, slot: WorkerSlot, *start: Any) -> None:  # noqa: ANN401  # arguments of `_started`
         self.slot = slot
         # The process watches one end of a pipe and holds no other: when this process stops, the other end is

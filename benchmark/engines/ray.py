@@ -200,11 +200,8 @@ def _environment(*, private: bool) -> Iterator[None]:
     """Restore the variables of Ray at the end; a private cluster sets its own, whatever the user's are."""
     before, several = dict(os.environ), ray_constants.ENABLE_RAY_CLUSTER
     if private:
-        for name in (
-            "RAY_AUTH_MODE",
-            "RAY_AUTH_TOKEN_PATH",
-        ):  # without a mode, Ray demands a token it is given
-            os.environ.pop(name, None)
+        for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH"):
+            os.environ.pop(name, None)  # without a mode, Ray demands a token it is given
         # no usage statistics are sent, and only this cluster knows the token
         os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN": TOKEN}
         # actors have the priority of other processes; with Ray's 15 they starve on a busy machine

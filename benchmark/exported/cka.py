@@ -13,13 +13,8 @@ from layerboard.tasks.datasets.integrity import require, require_distinct
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sources import IMAGES
-from layerboard.tasks.similarity.metric import (
-    SMALLEST_BATCH,
-    CkaAccumulator,
-    centred_gram,
-    gram_matrix,
-    normalise,
-)
+from layerboard.tasks.similarity import metric
+from layerboard.tasks.similarity.metric import SMALLEST_BATCH
 from layerboard.zoo.errors import InputError, in_brackets
 
 
@@ -75,7 +70,7 @@ def compare_arrays(
     config = config_of(PAPER if estimator == "paper" else STANDARD, "cka")
     size = min(batch_size or (PAPER.config_for(IMAGES).batches.size if estimator == "paper" else n), n)
     used = n if n % size >= SMALLEST_BATCH else n - n % size
-    unbiased = CkaAccumulator()
+    unbiased = metric.CkaAccumulator()
     biased = torch.zeros(len(arrays), len(arrays), dtype=torch.float64)
     for start in range(0, used, size):
         batch = []
@@ -84,11 +79,15 @@ def compare_arrays(
             values = as_floats(array[start : start + size], where, "[n ...]", wide=True)
             batch.append(torch.from_numpy(values.copy()).flatten(1))
         if estimator == "biased":
-            grams = torch.stack([gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(1)
+            grams = torch.stack([metric.gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(
+                1
+            )
             biased += grams @ grams.T
         else:
-            unbiased.add(torch.stack([centred_gram(values, min_max=config.min_max) for values in batch]))
-    return normalise(biased) if estimator == "biased" else unbiased.matrix(), size, used
+            unbiased.add(
+                torch.stack([metric.centred_gram(values, min_max=config.min_max) for values in batch])
+            )
+    return metric.normalise(biased) if estimator == "biased" else unbiased.matrix(), size, used
 
 
 def _check(arrays: Sequence[Array], features: Sequence[object]) -> int:

@@ -12,7 +12,7 @@ from layerboard.tasks.datasets.reading.files import file_names, folder_names, im
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.base import Outcome, Score
 from layerboard.tasks.metrics.arrays import VOID
-from layerboard.tasks.propagation.j_and_f import Statistics, VideoScores, score_video, statistics
+from layerboard.tasks.propagation.j_and_f import VideoScores, score_video, statistics
 from layerboard.tasks.propagation.task import object_items
 from layerboard.zoo.errors import some
 
@@ -29,7 +29,11 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
     objects = dict[tuple[str, int], dict[str, float]]()
     for name, video in videos.items():
         for number, (j, f) in enumerate(zip(video.j, video.f, strict=True), start=1):
-            columns = _columns(statistics(j), statistics(f))
+            columns = {
+                f"{letter}-{column}": 100.0 * getattr(measure, column.lower())
+                for letter, measure in (("J", statistics(j)), ("F", statistics(f)))
+                for column in ("Mean", "Recall", "Decay")
+            }
             objects[name, number] = {"J&F-Mean": (columns["J-Mean"] + columns["F-Mean"]) / 2, **columns}
     rows = [*objects.values()]
     values = {name: np.array([row[name] for row in rows]) for name in rows[0]}
@@ -110,11 +114,3 @@ def _score(name: str, pairs: Sequence[Pair]) -> VideoScores:
         require(mask.max(initial=0) <= objects, ids, f"{mask.max(initial=0)}")
     with explaining(f"cannot score sequence {name} in {pairs[0][1].parent}", ValueError):
         return score_video(predictions, truths)
-
-
-def _columns(j: Statistics, f: Statistics) -> dict[str, float]:
-    return {
-        f"{name}-{column}": 100.0 * getattr(measure, column.lower())
-        for name, measure in (("J", j), ("F", f))
-        for column in ("Mean", "Recall", "Decay")
-    }

@@ -18,7 +18,7 @@ from layerboard.tasks.datasets.reading.addresses import require_local
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS, find_tasks
 from layerboard.tasks.framework.sets import SETS
-from layerboard.zoo.errors import InputError, either, likely, shortened
+from layerboard.zoo.errors import InputError, either, ensure, likely, shortened
 from layerboard.zoo.references import is_local, is_reference
 from layerboard.zoo.registry.find import all_specs, require_named
 from layerboard.zoo.spec import READ_TAPS, Dtype, Tap, VectorPooling, entry_name
@@ -330,8 +330,7 @@ def require_own_kind(name: str, option: str) -> None:
     kind, usual, _ = next((each for each in kinds if name in each[2]), ("", option, []))
     if usual != option and not is_local(name):
         raise InputError(f"--{option} has {name!r}, which is a {kind}; did you mean --{usual} {name}?")
-    if "," in name:
-        raise InputError(f"--{option} has {shortened(name)}; separate its names by blanks, without commas")
+    ensure("," not in name, f"--{option} has {shortened(name)}; separate its names by blanks, without commas")
 
 
 def protocols(value: object) -> tuple[str, ...]:

@@ -22,11 +22,7 @@ from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS
 from layerboard.tasks.datasets.base import Data
 from layerboard.tasks.framework.sources import ProbedImages
 from layerboard.tasks.framework.task import Task
-from layerboard.tasks.metrics.near_duplicates import (
-    NearDuplicatePairs,
-    near_duplicate_pairs,
-    share_with_near_duplicate,
-)
+from layerboard.tasks.metrics import near_duplicates
 from layerboard.tasks.metrics.neighbours import Vectors
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
@@ -56,8 +52,9 @@ def count_near_duplicates(
             with suppress(InputError, KeyError, OSError):  # of a pass that failed, which was said
                 with report.bar(f"{judge}  near-duplicates", 1, "datasets"):
                     layers = [*_layers(job)]
-                    if share := share_with_near_duplicate(layers):
-                        pairs[dataset] = _table(job.task, _files(job), near_duplicate_pairs(layers))
+                    if share := near_duplicates.share_with_near_duplicate(layers):
+                        alike = near_duplicates.near_duplicate_pairs(layers)
+                        pairs[dataset] = _table(job.task, _files(job), alike)
                 images = len(layers[0]) if layers else 0
                 counts[dataset] = NearDuplicates(dataset, judge, images, share)
                 break
@@ -77,7 +74,7 @@ def _read_pairs(output: Path) -> dict[str, pd.DataFrame]:
     return {}
 
 
-def _table(task: Task, files: Sequence[str], found: NearDuplicatePairs) -> pd.DataFrame:
+def _table(task: Task, files: Sequence[str], found: near_duplicates.NearDuplicatePairs) -> pd.DataFrame:
     """Pairs of indices of files as a table, one row per pair: those across splits first, then of two labels.
 
     Its columns are file, other, cosine (median of the layers), and the split and label of both.

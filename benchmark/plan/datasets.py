@@ -13,20 +13,9 @@ from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import read_own, require_datasets
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
+from layerboard.tasks.framework import registry
 from layerboard.tasks.framework.identity import own_name
-from layerboard.tasks.framework.registry import (
-    DRIFT,
-    INSIDE,
-    LAID_OUT,
-    NO_DATA,
-    OWN_ROLES,
-    TASKS,
-    WITHOUT_LABELS,
-    TaskEntry,
-    find_covered,
-    find_tasks,
-    load_code,
-)
+from layerboard.tasks.framework.registry import DRIFT, LAID_OUT, OWN_ROLES, TaskEntry, find_tasks
 from layerboard.tasks.framework.sources import IMAGES, ProbedClasses, ProbedImages, probed
 from layerboard.tasks.framework.task import Needs, Task
 from layerboard.zoo.errors import InputError, MissingDataError, ensure
@@ -116,7 +105,7 @@ def plan_tasks(location: DataLocation, names: Sequence[str], *, drift: bool) -> 
     protocol, and without any task.
     """
     locations = location.by_protocol
-    asked = find_covered(names, [at.protocol for at in locations])
+    asked = registry.find_covered(names, [at.protocol for at in locations])
     if drift:
         asked = tuple(dict.fromkeys((*asked, *find_tasks((DRIFT,)))))
     planned, reader = PlannedTasks(), cache(read_dataset)  # protocols share what is read
@@ -128,8 +117,8 @@ def plan_tasks(location: DataLocation, names: Sequence[str], *, drift: bool) -> 
             required = [name for name in names if at.protocol.covers(name)]
             ensure(tasks, f"{at.protocol.scope}, which --tasks does not name")
         elif spoken is None:
-            laid_out = (task for task in TASKS if task.role in LAID_OUT and at.images)
-            tasks = tuple(dict.fromkeys((*asked, *WITHOUT_LABELS, *laid_out)))
+            laid_out = (task for task in registry.TASKS if task.role in LAID_OUT and at.images)
+            tasks = tuple(dict.fromkeys((*asked, *registry.WITHOUT_LABELS, *laid_out)))
         else:  # a protocol of single tasks runs all of these
             tasks, required = find_tasks(spoken), spoken
         try:
@@ -180,7 +169,7 @@ def _datasets_of(
     task: TaskEntry, at: DataLocation, own: Callable[[], Mapping[str, Data]], *, named: bool
 ) -> list[DatasetEntry[Data] | _OwnDataset | None]:
     """The datasets of a task's role; own ones of other layouts that can serve it only if it is named."""
-    if task.role == NO_DATA:
+    if task.role == registry.NO_DATA:
         return [None]
     if at.images and task.role in OWN_ROLES:
         serving = {name: data.role for name, data in own().items() if data.serving(task.role) is not None}
@@ -256,7 +245,7 @@ def bind_tasks(
         datasets = _datasets_of(task, at, own, named=named)
         if named and not datasets:
             bound.absent.append(Unbound(task.name, _lacking(at, task, own().values())))
-        code = load_code(task, at.protocol.name) if datasets else Task
+        code = registry.load_code(task, at.protocol.name) if datasets else Task
         for dataset in datasets:
             try:
                 data = read(
@@ -268,7 +257,9 @@ def bind_tasks(
                 bound.absent.append(Unbound(task.name, str(error)))
             except InputError as error:
                 bound.broken.append(Unbound(task.name, str(error)))
-    brought = {task.name for task in tasks if task.name == DRIFT or (INSIDE in names and task.analysis)}
+    brought = {
+        task.name for task in tasks if task.name == DRIFT or (registry.INSIDE in names and task.analysis)
+    }
     required = {task.name for task in tasks if named} - (brought - {*names})
     _require_something(bound, at.data, required, named=named)
     return bound

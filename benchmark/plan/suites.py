@@ -211,8 +211,7 @@ def require_fitting(data: Path | None, images: Sequence[str], labelling: Labelli
     for option in says:
         if (table := getattr(labelling, option)) is None:
             continue
-        if not images:
-            raise InputError(f"--{option} says {says[option]}; give their folder with --images DIR")
+        ensure(images, f"--{option} says {says[option]}; give their folder with --images DIR")
         if any(location.startswith(PREFIX) for location in images):
             instead = "; choose the columns of hf:ID with ?label=COLUMN" if option == "labels" else ""
             raise InputError(f"--{option} is for a folder of images{instead}")

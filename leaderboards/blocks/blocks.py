@@ -261,8 +261,3 @@ def slug(text: str) -> str:
     if plain == text and len(plain) <= 100:
         return plain
     return f"{plain[:80]}-{blake2b(text.encode(), digest_size=4).hexdigest()}"
-
-
-def heading_anchor(text: str) -> str:
-    """The anchor of a heading, as GitHub and Markdown sites derive it from the words."""
-    return "#" + re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")

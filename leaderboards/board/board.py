@@ -10,14 +10,14 @@ import pandas as pd
 from layerboard.leaderboards.blocks.display import page_name
 from layerboard.leaderboards.board import frames
 from layerboard.leaderboards.board.column import Column, columns_of
-from layerboard.leaderboards.board.differences import Bounds, Standings, bounds_of, standings_of
+from layerboard.leaderboards.board.differences import Bounds, Standings, bounds_of, column_standing
 from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import Subject, of_suite, unlike_companions
 from layerboard.tasks.framework.registry import COST, DRIFT
 from layerboard.tasks.framework.transforms import is_compression
-from layerboard.zoo.spec import BackboneSpec, Retraining
+from layerboard.zoo.spec import BackboneSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +62,6 @@ class Board:
     def knowing(self, specs: Mapping[str, BackboneSpec]) -> "Board":
         """The board with entries of the registry, by name."""
         return replace(self, specs=specs)
-
-    @cached_property
-    def retrained(self) -> tuple[tuple[str, Retraining], ...]:
-        """Which backbones of the registry, by name, are other trainings of which."""
-        return tuple(
-            (name, spec.retrained) for name, spec in self.specs.items() if spec.retrained is not None
-        )
 
     def only(self, records: pd.DataFrame) -> "Board":
         """The board of a part of its records, or of changed ones; each key once and in order."""
@@ -175,7 +168,10 @@ class Board:
     @cached_property
     def standings(self) -> Standings:
         """What the items of each column tell about the order of its backbones, by `Column.key`."""
-        return {} if self.items is None else standings_of(self.columns, self.bounds, self.items)
+        if self.items is None:
+            return {}
+        every = {each.key: column_standing(each, self.bounds[each.key], self.items) for each in self.columns}
+        return {key: standing for key, standing in every.items() if standing}
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

@@ -16,14 +16,7 @@ from layerboard.leaderboards.board.frames import best_rows
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import known_places
 from layerboard.leaderboards.records.record import companion
-from layerboard.tasks.framework.assess import (
-    Choose,
-    below_best,
-    held_out_gain,
-    paired_differences,
-    pick_highest,
-    standing_of,
-)
+from layerboard.tasks.framework import assess
 from layerboard.tasks.framework.base import Items
 from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
 from layerboard.zoo.errors import InputError, counted
@@ -87,7 +80,7 @@ def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds
     if not sides or next(iter(sides.values())) not in measured:
         return Bounds(rows)
     there = {row: measured[side] for row, side in sides.items() if side in measured}
-    losses = zip(there, below_best([*there.values()], column.metric), strict=True)
+    losses = zip(there, assess.below_best([*there.values()], column.metric), strict=True)
     below = {row: each for row, each in losses if each is not None}
     first = there[ranked.index[0]]
     count = len({*first.clusters})
@@ -153,7 +146,7 @@ def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Pat
     every = [measured[side] for side in (*sides, base) if side in measured]
     compared = None
     if len(every) > len(sides):
-        compared = paired_differences(every, column.metric, reference=len(sides))
+        compared = assess.paired_differences(every, column.metric, reference=len(sides))
     if compared is None:
         return [Estimate(side.score - base.score) for side in sides]
     ends = zip(compared.value, compared.low, compared.high, strict=True)
@@ -165,13 +158,13 @@ def held_out_difference(
     sides: Sequence[Side],
     base: Sequence[Side],
     measured: Mapping[Side, Items],
-    choose: Choose = pick_highest,
+    choose: assess.Choose = assess.pick_highest,
 ) -> Estimate:
     """What a choice among some sides gains over the best of others, both held out (`held_out_gain`)."""
     if not all(side in measured for side in (*sides, *base)):
         return MISSING
     first, second = ([measured[side] for side in part] for part in (sides, base))
-    gain = held_out_gain(first, second, column.metric, choose)
+    gain = assess.held_out_gain(first, second, column.metric, choose)
     return MISSING if gain is None else Estimate(gain.value, gain.low, gain.high)
 
 
@@ -202,27 +195,21 @@ class ColumnStanding:
     smallest: float  # points: the smallest difference from the best that the items show; NaN for none
 
 
-ColumnKey = tuple[str, str, str, str]
-Standings = Mapping[ColumnKey, ColumnStanding]  # by `Column.key`
+Standings = Mapping[tuple[str, str, str, str], ColumnStanding]  # by `Column.key`
 
 
-def standings_of(columns: Iterable[Column], bounds: Mapping[ColumnKey, Bounds], folder: Path) -> Standings:
-    """The standing of each column, by `Column.key`, from a folder of items; none for columns without any.
+def column_standing(column: Column, bounds: Bounds, folder: Path) -> ColumnStanding | None:
+    """The standing of a column from a folder of items; None without any.
 
-    ``bounds`` of the columns say which backbones may be the best: exactly these have the first rank.
+    Its bounds say which backbones may be the best: exactly these have the first rank.
     """
-    standings = {column.key: _standing(column, bounds[column.key], folder) for column in columns}
-    return {key: standing for key, standing in standings.items() if standing}
-
-
-def _standing(column: Column, bounds: Bounds, folder: Path) -> ColumnStanding | None:
     sides = {str(name): sides_of(column.family, str(name)) for name in column.best["backbone"]}
     items = items_of(column, chain.from_iterable(sides.values()), folder)
     measured = {  # all layers of a backbone, or else the family of the tests would not be whole
         name: [items[side] for side in own] for name, own in sides.items() if {*own} <= {*items}
     }
     best = bounds.highest | bounds.maybe | bounds.untested
-    standing = standing_of([*measured.values()], column.metric, [name in best for name in measured])
+    standing = assess.standing_of([*measured.values()], column.metric, [name in best for name in measured])
     if standing is None:
         return None
     known = standing.ranks if standing.ranks and len(measured) == len(sides) else ()

@@ -88,7 +88,8 @@ class StoredResult:
 def merge_outputs(folders: Sequence[Path], output: Path) -> int:
     """Merge the records, items, arrays and examples of output folders into one, beside its own.
 
-    Files are copied unchanged, so their checksums remain. Nothing is written unless everything can be.
+    Files are copied unchanged, so their checksums remain, and records after their companions. Nothing is
+    written unless everything can be.
     Returns the number of results in the output folder. Raises InputError if a folder has no records, if a
     file is damaged or of another results version, or as `merged` does.
     """
@@ -100,7 +101,17 @@ def merge_outputs(folders: Sequence[Path], output: Path) -> int:
     for path in paths_of(output):
         if path.relative_to(output / "records") not in names:
             _result(output, path)  # raises for a damaged file, which would stay otherwise
-    write_results(results, output)
+    for result in results:
+        for kind in result.companions:
+            copy_file(result.companion(kind), result.companion(kind, output))
+        for picture in result.pictures:
+            if not is_whole(output / FOLDER / picture):
+                copy_file(result.folder / FOLDER / picture, output / FOLDER / picture)
+        target = output / "records" / result.name
+        if result.changed:
+            write_checked(result.records, target, result.companions)
+        else:
+            copy_file(result.path, target)
     return len(results)
 
 
@@ -219,21 +230,6 @@ def _result(folder: Path, path: Path) -> StoredResult:
                 "copy the whole folder, or run again",
             )
     return result
-
-
-def write_results(results: Iterable[StoredResult], output: Path) -> None:
-    """Copy results into an output folder, the records of each after their companions."""
-    for result in results:
-        for kind in result.companions:
-            copy_file(result.companion(kind), result.companion(kind, output))
-        for picture in result.pictures:
-            if not is_whole(output / FOLDER / picture):
-                copy_file(result.folder / FOLDER / picture, output / FOLDER / picture)
-        target = output / "records" / result.name
-        if result.changed:
-            write_checked(result.records, target, result.companions)
-        else:
-            copy_file(result.path, target)
 
 
 def copy_file(source: Path, target: Path) -> None:

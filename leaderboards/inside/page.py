@@ -1,23 +1,12 @@
 """The page of analyses of a suite: what its backbones do inside, without ranking, and first the answers."""
 
+import re
 from collections.abc import Sequence
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import (
-    Block,
-    Bullets,
-    Heading,
-    Link,
-    Page,
-    Plot,
-    Table,
-    Text,
-    heading_anchor,
-    said,
-    section,
-    slug,
-)
+from layerboard.leaderboards.blocks import blocks
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Link, Page, Plot, Table, Text, said, slug
 from layerboard.leaderboards.blocks.display import number_text, pooling_name, pooling_rank
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import is_floor
@@ -47,14 +36,14 @@ def inside_page(board: Board) -> Page:
     evidence = [Evidence(analysis, analyses.backbones, analyses.arrays) for analysis in analyses.groups]
     further = [*probe_blocks(board), *provenance_blocks(analyses)]
     titles = [block.text for block in further if isinstance(block, Heading) and block.level == 2]
-    blocks: list[Block] = [said(INSIDE_NOTE), *glance_blocks(evidence, titles)]
-    blocks += [block for each in evidence for block in analysis_blocks(each)]
+    parts: list[Block] = [said(INSIDE_NOTE), *glance_blocks(evidence, titles)]
+    parts += [block for each in evidence for block in analysis_blocks(each)]
     nothing = "{title}: 0 in every block of every backbone."
     shown = (
         said(nothing, title=block.title)
         if isinstance(block, Plot) and [*block.frame["y"].dropna().unique()] == [0]
         else block
-        for block in (*blocks, *further)
+        for block in (*parts, *further)
     )
     return Page(analyses.page, title, tuple(shown))
 
@@ -64,7 +53,7 @@ def probe_blocks(board: Board) -> list[Block]:
 
     Source: Raghu et al., NeurIPS 2021, figures 11 and 13.
     """
-    blocks: list[Block] = []
+    parts: list[Block] = []
     rows = board.measured[board.measured["task"].isin(PROBES) & (board.measured["tap"] == "block")]
     # the primary metric in every pooling, not only in that of tables
     rows = rows[rows["metric"].isin(rows.loc[rows["primary"].astype(bool), "metric"])]
@@ -84,9 +73,10 @@ def probe_blocks(board: Board) -> list[Block]:
             tokens = matching(tokens, where)
             series |= {"one patch token": tokens} if len(tokens) else {}
         title = f"Accuracy by what is read: {task} on {dataset} ({protocol})"
-        points, name = backbone_points(board.backbones, series), slug(f"{task}.{dataset}.{protocol}.poolings")
-        blocks.append(Plot(points, "lines", title, "block", f"{metric}, %", name=name))
-    return section(Heading(2, "Accuracy of probes over depth"), said(PROBED), *blocks)
+        points = backbone_points(board.backbones, series)
+        name = slug(f"{task}.{dataset}.{protocol}.poolings")
+        parts.append(Plot(points, "lines", title, "block", f"{metric}, %", name=name))
+    return blocks.section(Heading(2, "Accuracy of probes over depth"), said(PROBED), *parts)
 
 
 READ = "Each analysis with its question, and the lowest and highest answer over the backbones:"
@@ -110,17 +100,19 @@ def glance_blocks(analyses: Sequence[Evidence], further: Sequence[str]) -> list[
             cells = {label: number_text(value) + layer for label, (value, layer) in answers.items()}
             rows += [{"number": ", ".join(filter(None, [headline.title, where]))} | cells] if cells else []
     items += [_linked(title) for title in further]
-    blocks: list[Block] = [Heading(2, "At a glance"), said(READ), Bullets(tuple(items))]
+    parts: list[Block] = [Heading(2, "At a glance"), said(READ), blocks.Bullets(tuple(items))]
     if not rows:
-        return blocks
+        return parts
     labels = [each.label for each in analyses[0].known if any(each.label in row for row in rows)]
     table = pd.DataFrame(rows, columns=["number", *labels]).fillna("")
-    return [*blocks, Table(table, caption="These numbers of every backbone", folded=True)]
+    return [*parts, Table(table, caption="These numbers of every backbone", folded=True)]
 
 
 def _linked(title: str, more: str = "") -> Text:
     """The title of a section as a link to it, followed by ``more``."""
-    return Text(tuple(filter(None, (Link(title, heading_anchor(title)), more))))
+    # its anchor, as GitHub and Markdown sites derive it from the words
+    anchor = "#" + re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+    return Text(tuple(filter(None, (Link(title, anchor), more))))
 
 
 def _answers(evidence: Evidence, headline: Headline) -> Answers:

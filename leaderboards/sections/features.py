@@ -6,15 +6,10 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, Table, said
 from layerboard.leaderboards.blocks.display import pooling_rank
+from layerboard.leaderboards.board import differences
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
-from layerboard.leaderboards.board.differences import (
-    Estimate,
-    differences_of,
-    held_out_difference,
-    items_of,
-    sides_of,
-)
+from layerboard.leaderboards.board.differences import Estimate, differences_of, sides_of
 from layerboard.leaderboards.board.frames import is_floor
 from layerboard.leaderboards.sections.variants import NO_ITEMS, Gain, difference_text
 from layerboard.zoo.spec import NORMED, READ_TAPS, Layer
@@ -65,11 +60,11 @@ def _gains(board: Board, column: Column, name: str) -> Iterator[Gain]:
     if not base or not others:
         return
     best, every = _best(base), {side for part in others.values() for side in part}
-    measured = items_of(column, [*{*base} | every], board.items)
+    measured = differences.items_of(column, [*{*base} | every], board.items)
     for what, sides in others.items():
         side = _best(sides)
         (gain,) = differences_of(column, [side], best, board.items)
-        held_out = held_out_difference(column, sides, base, measured)
+        held_out = differences.held_out_difference(column, sides, base, measured)
         yield Gain(column, best, side, gain, held_out=held_out, names=(what,))
 
 

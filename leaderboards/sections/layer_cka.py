@@ -13,17 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import (
-    Block,
-    Heading,
-    HeatMap,
-    Matrix,
-    Numbers,
-    Page,
-    Table,
-    said,
-    slug,
-)
+from layerboard.leaderboards.blocks import blocks
+from layerboard.leaderboards.blocks.blocks import Block, Heading, HeatMap, Matrix, Page, Table, said
 from layerboard.leaderboards.blocks.csv import numbers_text, text_digest
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
@@ -179,11 +170,11 @@ def cka_page(board: Board) -> Page | None:
     """The page of the maps of one suite, and their numbers as a matrix; None without any."""
     if not (maps := cka_maps(board)):
         return None
-    numbers = Numbers(cka_frame(maps), f"{board.page}.cka")
+    numbers = blocks.Numbers(cka_frame(maps), f"{board.page}.cka")
     file = f"{numbers.name}.csv"
-    blocks = [said(NOTE), said(READ), *(block for each in maps for block in _map_blocks(each))]
-    blocks += [said(SEE, file=file, digest=text_digest(numbers_text(numbers))), numbers]
-    return Page(numbers.name, f"CKA of layers: {board.suite}", tuple(blocks))
+    parts = [said(NOTE), said(READ), *(block for each in maps for block in _map_blocks(each))]
+    parts += [said(SEE, file=file, digest=text_digest(numbers_text(numbers))), numbers]
+    return Page(numbers.name, f"CKA of layers: {board.suite}", tuple(parts))
 
 
 def _map_blocks(cka: CkaMap) -> Iterator[Block]:
@@ -207,7 +198,7 @@ def map_pictures(cka: CkaMap) -> Iterator[HeatMap]:
     table = cka.table
     for name, title in (("own", "Layers of each backbone"), ("pairs", "Layers of each two backbones")):
         if panels := tuple(map(_panel, cka.matrices(own=name == "own")[:PAIRS])):
-            file = slug(f"{table.dataset_name}.{table.protocol}.{table.pooling}.{name}")
+            file = blocks.slug(f"{table.dataset_name}.{table.protocol}.{table.pooling}.{name}")
             yield HeatMap(panels, f"{title}: {table.title}", "", "", "CKA", (0.0, 1.0), file)
 
 

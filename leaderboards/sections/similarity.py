@@ -12,7 +12,7 @@ import pandas as pd
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, Table, said, section, slug
 from layerboard.leaderboards.blocks.display import number_text, pooling_name, pooling_rank
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.frames import INTERVAL, BoardBackbone, RecordGroup, groups_of, swapped
+from layerboard.leaderboards.board.frames import INTERVAL, RecordGroup, groups_of, swapped
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.zoo.spec import FLOORS
@@ -152,7 +152,8 @@ def _figure(board: Board, table: CkaTable) -> Plot | None:
         (first.label, second.label, block / first.depth, cka[key])
         for first, second in product(drawn, repeat=2)
         for block in range(1, first.depth + 1)
-        if (key := (first.name, block, second.name, _nearest(block, first, second))) in cka
+        for nearest in [max(1, round(block * second.depth / first.depth))]  # in relative depth
+        if (key := (first.name, block, second.name, nearest)) in cka
     ]
     if not points:
         return None
@@ -161,8 +162,3 @@ def _figure(board: Board, table: CkaTable) -> Plot | None:
     order = tuple(each.label for each in drawn)
     frame = pd.DataFrame(points, columns=["panel", "series", "x", "y"])
     return Plot(frame, "lines", title, "block / depth", "CKA", name=name, order=order)
-
-
-def _nearest(block: int, first: BoardBackbone, second: BoardBackbone) -> int:
-    """The block of the second backbone at the relative depth of one of the first."""
-    return max(1, round(block * second.depth / first.depth))

@@ -46,7 +46,8 @@ def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
     A variant of a backbone, such as another input size, is compared with the same variant of its reference.
     """
     trainings: dict[str, dict[str, Retraining]] = {}
-    for entry, training in board.retrained:
+    known = {name: spec.retrained for name, spec in board.specs.items() if spec.retrained is not None}
+    for entry, training in known.items():
         for name in board.labels:
             variant = Variant.of(name)
             reference = str(replace(variant, entry=training.reference))

@@ -11,15 +11,16 @@ from itertools import chain
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Plot, Table, said, section
-from layerboard.leaderboards.blocks.display import fixed, natural, signed_text
+from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Plot, Table, said, section, slug
+from layerboard.leaderboards.blocks.display import fixed, natural, signed_text, task_display
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.costs import Vector, bytes_of
 from layerboard.leaderboards.board.differences import MISSING, Estimate, best_side, differences_of, sides_of
 from layerboard.leaderboards.board.frames import candidates
-from layerboard.leaderboards.sections.drift import drift_blocks
+from layerboard.leaderboards.sections.provenance import units_text
 from layerboard.leaderboards.sections.trainings import training_blocks, trainings_of
+from layerboard.tasks.framework.registry import DRIFT
 from layerboard.tasks.framework.transforms import is_compression
 from layerboard.zoo.spec import Variant
 
@@ -55,6 +56,15 @@ other. These scores are in no other table."""
 BYTES = """\
 Bytes of one stored vector of the best layer with the compression, and how many times the best layer's vector
 in float32, which may be another layer of another dimension, is larger."""
+
+DRIFT_NOTE = """\
+Drift of vectors: the norm of the difference relative to the vector of the reference, in percent, as the
+median over images and, in brackets, the maximum. `beyond 1 %` is the first layer whose median exceeds 1 %, or
+whose numbers are not finite in one of the two. Vectors are class tokens (`cls`) and means of the patch tokens
+(`mean`); the chart shows class tokens where there are any."""
+
+FAR = 0.01  # relative difference of vectors that readers should know of
+NOT_FINITE = "not finite"
 
 NO_ITEMS = """\
 No difference has an interval: per-item scores were missing when this page was written."""
@@ -148,7 +158,7 @@ def variant_blocks(board: Board) -> list[Block]:
     """The section on variants; empty if there are none."""
     gains, missing = gains_of(board), missing_blocks(board, board.changed)
     named = references_of(board.labels)
-    parts = [*drift_blocks(board, named), *training_blocks(board)]
+    parts = [*_drift_blocks(board, named), *training_blocks(board)]
     compressed = [gain for gain in gains if is_compression(gain.best.transform)]
     notes = {
         NOTE: bool(gains),
@@ -217,6 +227,46 @@ def _bytes_blocks(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
     # a layer whose size in float32 is unknown has no point
     frame = pd.DataFrame(points, columns=["panel", "series", "x", "y"]).drop_duplicates()
     yield Plot(frame, "points", title, "bytes", "score, %", shared=False, name="bytes", log=True)
+
+
+def _drift_blocks(board: Board, references: Mapping[str, str]) -> Iterator[Block]:
+    """Lines and tables of the drift of vectors from each backbone's reference, by dataset and protocol."""
+    rows = board.drifts[board.drifts["other"] == board.drifts["backbone"].map(references)]
+    median, _ = task_display(DRIFT).metrics
+    for (dataset, protocol), group in rows.groupby(["dataset", "protocol"], sort=True):
+        medians = group[group["metric"] == median]
+        title = f"Drift of vectors: {dataset} ({protocol})"
+        lines = medians[(medians["tap"] == "block") & medians["primary"].astype(bool)]
+        frame = pd.DataFrame(
+            {"series": lines["backbone"].map(board.labels), "x": lines["layer"], "y": 100 * lines["value"]}
+        )
+        yield Heading(3, title)
+        yield said(DRIFT_NOTE)
+        yield Plot(frame, "lines", title, "block", "median difference, %", name=slug(title))
+        yield Table(_drift_table(board, group), caption=f"{title}{units_text(medians)}", head=1)
+
+
+def _drift_table(board: Board, rows: pd.DataFrame) -> pd.DataFrame:
+    """One row per backbone and pooling: first layer beyond `FAR`, then median and maximum, in percent."""
+    medians, largests = (rows[rows["metric"] == metric] for metric in task_display(DRIFT).metrics)
+    most = largests.set_index(["backbone", "pooling", "layer", "tap"])["value"]
+    body = []
+    for (name, pooling), layers in medians.groupby(["backbone", "pooling"], sort=False):
+        fields = list(layers[["layer", "tap", "value"]].itertuples(index=False, name=None))
+        names = [str(layer) if tap == "block" else str(tap) for layer, tap, _ in fields]
+        far = [heading for heading, (*_, value) in zip(names, fields, strict=True) if not value <= FAR]
+        beyond = far[0] if far else "none"
+        cells = {"backbone": board.labels[str(name)], "vectors": str(pooling), "beyond 1 %": beyond}
+        for heading, (layer, tap, value) in zip(names, fields, strict=True):
+            largest = most.loc[str(name), str(pooling), layer, tap]
+            text = f"{fixed(100 * value, 2)} ({fixed(100 * largest, 2)})"
+            cells[heading] = NOT_FINITE if math.isnan(value) else text
+        body.append(cells)
+    table = pd.DataFrame(body).fillna("")
+    columns = [str(column) for column in table]
+    blocks = sorted(filter(str.isdecimal, columns), key=int)  # of backbones of any depth, then `final`
+    others = [column for column in columns if not column.isdecimal()]
+    return table[[*others[:3], *blocks, *others[3:]]]
 
 
 def difference_text(difference: Estimate) -> str:

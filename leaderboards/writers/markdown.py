@@ -79,19 +79,14 @@ def _line(text: str) -> str:
 
 
 def _piece(piece: Piece) -> str:
-    if isinstance(piece, str):
-        return _spaced(piece)
+    if isinstance(piece, str):  # with a space at each end if it has one, since other text is adjacent
+        inner = plain(piece)
+        if not inner:
+            return " " if piece else ""
+        return f"{' ' if piece[0].isspace() else ''}{inner}{' ' if piece[-1].isspace() else ''}"
     text = plain(piece.text)
     link = f"[{text}]({quote(piece.target, safe=_ADDRESS)})"
     return {"strong": f"**{text}**", "code": code_span(piece.text), "link": link, "break": "\n"}[piece.kind]
-
-
-def _spaced(text: str) -> str:
-    """Plain text that keeps a space at each end if it has one, since other text is adjacent."""
-    inner = plain(text)
-    if not inner:
-        return " " if text else ""
-    return f"{' ' if text[0].isspace() else ''}{inner}{' ' if text[-1].isspace() else ''}"
 
 
 def code_span(text: str) -> str:

@@ -249,19 +249,17 @@ def draw_locality(evidence: Evidence) -> list[Block]:
         if cka is None or distance is None:
             lacking.append(" and ".join(pair))
         else:
-            of_pair = np.asarray(distance, np.float64), np.asarray(cka, np.float64)
-            points += _windows(", ".join(pair), *of_pair)
+            points += [
+                (
+                    ", ".join(pair),
+                    f"block {block} of the ConvNet",
+                    float(distance[group]),
+                    float(alike[group]),
+                )
+                for block, alike in enumerate(cka.T, 1)
+                for group in np.argsort(distance, kind="stable")
+            ]
     frame, title = pd.DataFrame(points, columns=PANELS), "Heads that look near, and a ConvNet's blocks"
     plot = Plot(frame, "lines", title, "attention distance, pixels", "CKA")
     sentence = not_drawn("Groups of heads", "; ".join(lacking))
     return [*evidence.explained(WINDOWS, points, plot, "windows"), sentence]
-
-
-def _windows(panel: str, distance: Floats, cka: Floats) -> list[tuple[str, str, float, float]]:
-    """Points of CKA [groups blocks] over the attention distance [groups] of groups of heads, ascending."""
-    order = np.argsort(distance, kind="stable")
-    return [
-        (panel, f"block {block + 1} of the ConvNet", float(distance[group]), float(cka[group, block]))
-        for block in range(cka.shape[1])
-        for group in order
-    ]

@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from layerboard.benchmark.passes.allocator import KEPT, keep_freed_memory
+from layerboard.benchmark.passes.one_pass import KEPT, keep_freed_memory
 
 
 @pytest.fixture(autouse=True)
