@@ -76,7 +76,7 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     error, freedom = uncertainty.pairs()
     height = z_scores(scores, error, freedom)
     near = height >= -HOPELESS
-    normal = normal_draws(uncertainty.covariance, BEST_DRAWS, seed)
+    normal = normal_draws(uncertainty, np.arange(len(scores)), BEST_DRAWS, seed)
     maybe, inner, outer = _tested(height, error, normal, near)
     best = np.flatnonzero(maybe)
     quantile = np.where(near[best], inner[best, None], np.maximum(inner, outer)[best, None])
@@ -135,7 +135,7 @@ def compare_groups(measured: WeightedScores, is_first: Mask, seed: int = 0) -> G
     if (uncertainty := uncertainty_of(measured)) is None:
         return None
     scores = measured.evaluate()[0]
-    normal = normal_draws(uncertainty.covariance, BEST_DRAWS, seed)
+    normal = normal_draws(uncertainty, np.arange(len(scores)), BEST_DRAWS, seed)
     error, freedom = uncertainty.pairs()
     return _compared(_Pairs(scores, error, freedom, z_scores(scores, error, freedom)), is_first, normal)
 

@@ -70,7 +70,7 @@ def rank_ranges(
     pairs, candidates = np.ix_(near, near), owner[near]
     ranked = ~np.isin(candidates, names[maybe]) | (maybe.sum() > 1)
     tested = (candidates != candidates[:, None]) & ranked & ranked[:, None]
-    normal = normal_draws(uncertainty.covariance[pairs], draws, seed)
+    normal = normal_draws(uncertainty, near, draws, seed)
     lower = _shown_lower(height[pairs], error[pairs], tested, normal)
     return _ranges(_shown_worse(lower, candidates, names), maybe)
 

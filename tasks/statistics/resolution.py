@@ -67,7 +67,7 @@ def smallest_difference(measured: WeightedScores, seed: int = 0, draws: int = DR
         return math.nan
     scores = measured.evaluate()[0]
     error, freedom = uncertainty.pairs()
-    normal = normal_draws(uncertainty.covariance, draws, seed)
+    normal = normal_draws(uncertainty, np.arange(len(scores)), draws, seed)
     best = int(np.argmax(scores))
     near = np.argsort(-scores, kind="stable")
     near = near[(near != best) & (error[near, best] > 0)][:NEAREST]
