@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from layerboard.leaderboards.blocks.blocks import Block
 from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.sections.agreement import agreement_blocks
 from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.ceilings import ceiling_blocks
 from layerboard.leaderboards.sections.features import feature_blocks
@@ -22,6 +23,7 @@ SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     best_blocks,
     loss_blocks,
     rank_blocks,
+    agreement_blocks,
     seen_blocks,
     ceiling_blocks,
     layer_blocks,
