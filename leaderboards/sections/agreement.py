@@ -22,7 +22,7 @@ Rank correlation of the true scores of the backbones in two tasks, each at its b
 interval: 1 if both tasks rank the backbones alike, 0 if one tells nothing of the other. The noise of both
 scores is taken out. The backbones are the sample: few of them leave wide intervals. Each pair holds by
 itself. Empty: fewer than six backbones have both scores, or noise is more than half of their differences."""
-LEAST = "If only two tasks are run, {first} and {second} tell most: they agree least ({text})."
+LEAST = "If only two tasks are run, {first} and {second} tell most: they agree least, {text}."
 
 
 @lru_cache(maxsize=1)

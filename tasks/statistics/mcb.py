@@ -137,23 +137,10 @@ def compare_groups(measured: WeightedScores, is_first: Mask, seed: int = 0) -> G
     scores = measured.evaluate()[0]
     normal = normal_draws(uncertainty, np.arange(len(scores)), BEST_DRAWS, seed)
     error, freedom = uncertainty.pairs()
-    return _compared(_Pairs(scores, error, freedom, z_scores(scores, error, freedom)), is_first, normal)
-
-
-class _Pairs(NamedTuple):
-    """Scores, and of the differences of all pairs standard errors, degrees of freedom and z-scores."""
-
-    scores: Floats
-    error: Floats
-    freedom: Floats
-    height: Floats
-
-
-def _compared(pairs: _Pairs, first: Mask, normal: Features) -> Groups:
-    scores, error, freedom, height = pairs
+    height = z_scores(scores, error, freedom)
     above = without_rounding(scores - scores[:, None], scores)
     ends, tails = [], []
-    for group in (first, ~first):
+    for group in (is_first, ~is_first):
         rivals = np.flatnonzero(group)
         lowest, largest_p = math.inf, 0.0
         for each in np.flatnonzero(~group).tolist():
@@ -165,7 +152,7 @@ def _compared(pairs: _Pairs, first: Mask, normal: Features) -> Groups:
             largest_p = max(largest_p, (1 + int((draws >= above_it).sum())) / (1 + len(draws)))
         ends.append(lowest)
         tails.append(largest_p)
-    value = float(scores[first].max() - scores[~first].max())
+    value = float(scores[is_first].max() - scores[~is_first].max())
     return Groups(value, ends[0], -ends[1], min(1.0, 2 * min(tails)))
 
 
