@@ -343,9 +343,9 @@ def true_correlation(tasks: Sequence[tuple[Sequence[Items], str]], *, same_data:
         named = np.unique(np.asarray(common[0].clusters, str))[measured.counts > 0]
         units.append([*named] if len(named) == len(uncertainty.parts[0][0]) else [])
     if same_data:
-        _, *rows = np.intersect1d(*units, return_indices=True)
-        noise[0, 1] = noise[1, 0] = (errors[0][rows[0]] * errors[1][rows[1]]).sum()
-    return true_rank_correlation(*scores, noise)
+        _, rows, others = np.intersect1d(units[0], units[1], return_indices=True)
+        noise[0, 1] = noise[1, 0] = (errors[0][rows] * errors[1][others]).sum()
+    return true_rank_correlation(scores[0], scores[1], noise)
 
 
 def paired_differences(items: Sequence[Items], metric: str, reference: int = 0) -> Differences | None:
