@@ -6,7 +6,7 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Literal
 
-from layerboard.leaderboards.blocks.display import TOO_FEW, interval_text, narrow
+from layerboard.leaderboards.blocks.display import interval_text
 from layerboard.tasks.framework.assess import intervals_of
 from layerboard.tasks.framework.base import Outcome
 from layerboard.zoo.errors import InputError
@@ -76,12 +76,7 @@ def outcome_report(
     reasons: dict[str, list[str]] = {}
     for metric, why in outcome.missing.items():
         reasons.setdefault(why, []).append(metric)
-    kinds = outcome.items.statistics if outcome.items else {}
-    wide = [name for name, pair in ends.items() if kinds[name].over != "errors" and not narrow(*pair)]
-    if wide:
-        notes = (*notes, f"{TOO_FEW.format(units=f'These {outcome.scores[0].unit}')} of {', '.join(wide)}.")
-    printed = {name: pair for name, pair in ends.items() if name not in wide}
-    rows = [(name, number(value, None, *printed.get(name, (nan, nan)))) for name, value in scores.items()]
+    rows = [(name, number(value, None, *ends.get(name, (nan, nan)))) for name, value in scores.items()]
     return ScoreReport(
         protocol=protocol,
         parameters=parameters,

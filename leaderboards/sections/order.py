@@ -4,13 +4,12 @@ from collections.abc import Callable
 
 from layerboard.leaderboards.blocks.blocks import Block
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.sections.agreement import agreement_blocks
 from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.ceilings import ceiling_blocks
 from layerboard.leaderboards.sections.features import feature_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.published import published_blocks
-from layerboard.leaderboards.sections.ranks import loss_blocks, rank_blocks
+from layerboard.leaderboards.sections.ranks import agreement_blocks, loss_blocks, rank_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
 from layerboard.leaderboards.sections.series import series_blocks
 from layerboard.leaderboards.sections.sets import set_blocks

@@ -72,7 +72,7 @@ def normal_draws(uncertainty: Uncertainty, scores: Integers, draws: int, seed: i
     """
     rows = np.concatenate([rows[:, scores] for rows, _ in uncertainty.parts])
     if len(rows) > max(DRAWN, len(scores)):
-        values, vectors = np.linalg.eigh(rows.T @ rows)
+        values, vectors = np.linalg.eigh(uncertainty.covariance[np.ix_(scores, scores)])
         # the symmetric root, which is unique: no sign of an eigenvector changes the draws
         rows = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
     weights = np.random.default_rng(seed).standard_normal((len(rows), draws), np.float32)

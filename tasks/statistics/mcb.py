@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
+from layerboard.tasks.metrics.arrays import Features, Floats, Mask
 from layerboard.tasks.statistics.draws import (
     BEST_DRAWS,
     BEST_LEVEL,
@@ -84,24 +84,14 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     reach = stdtrit(freedom[best], ndtr(quantile))
     lead, margin = -above[best], reach * error[best]
     if isinstance(measured, Ratios) and (step := unit_step(measured)):
-        margin = _margins_of_hits(measured, step, best, lead, reach, error[best])
+        differing = _differing(measured)[best] / step**2
+        margin = step * _margins(lead / step, error[best] / step, differing, reach)
+        margin = np.minimum(margin, step / (measured.weights**2).sum() - lead)  # all are hits
     else:
         margin += np.ptp(plain.parts[0][0], axis=1).max()
     upper = np.maximum(0, lead + margin)
     upper[np.arange(len(best)), best] = 0  # no candidate is below itself
     return WithBest(upper.max(axis=0), maybe)
-
-
-def _margins_of_hits(
-    measured: Ratios, step: float, best: Integers, lead: Floats, reach: Floats, error: Floats
-) -> Floats:
-    """How far true differences of shares of hits may be beyond measured ones: [best candidates].
-
-    ``step`` is what one hit changes; ``lead``, the quantiles ``reach`` and the standard ``error`` are
-    [best candidates], too. No more is possible than that all are hits.
-    """
-    margin = step * _margins(lead / step, error / step, _differing(measured)[best] / step**2, reach)
-    return np.asarray(np.minimum(margin, step / (measured.weights**2).sum() - lead), np.float64)
 
 
 def _tested(height: Floats, error: Floats, normal: Features, near: Mask) -> tuple[Mask, Floats, Floats]:

@@ -45,7 +45,7 @@ def true_curves(random: np.random.Generator, count: int, curve: str, level: str,
     return np.asarray(shape + spread * levels + bend * drawn[..., 1:] @ root.T)
 
 
-def answers_of(count: int, seed: int) -> Floats:
+def network_answers(count: int, seed: int) -> Floats:
     """Hits in percent of networks on each image: [images networks DEPTH]."""
     random, right = np.random.default_rng(seed), 100.0 * mini_answers(*SEVEN).reshape(-1, len(SEVEN), DEPTH)
     networks = [right[:, each] for each in random.permutation(len(SEVEN))[:count]]
@@ -55,7 +55,7 @@ def answers_of(count: int, seed: int) -> Floats:
     return np.stack(networks, axis=1)
 
 
-class Cell(NamedTuple):
+class AgreementCell(NamedTuple):
     """What is simulated."""
 
     level: str  # how the levels of networks are distributed, of `LEVELS`
@@ -65,12 +65,12 @@ class Cell(NamedTuple):
     same: bool  # whether both tasks have the same images, so that their errors vary together
 
 
-def covered(samples: int, cell: Cell, rho: float) -> Floats:
+def covered(samples: int, cell: AgreementCell, rho: float) -> Floats:
     """Share of samples with an interval, that of intervals that hold the truth, and half their mean width."""
     level, curve, images, count, same = cell
     highest = true_curves(np.random.default_rng(1), 20_000, curve, level, rho).max(axis=2)
     truth = rank_correlation(*highest)
-    answers = [answers_of(count, seed) for seed in (1, 1 if same else 2)]
+    answers = [network_answers(count, seed) for seed in (1, 1 if same else 2)]
     ends = []
     for seed in range(samples):
         random = np.random.default_rng((seed, count, images))
@@ -84,19 +84,20 @@ def covered(samples: int, cell: Cell, rho: float) -> Floats:
             scores.append(measured.max(axis=1))
             errors.append(at_best - at_best.mean(axis=1, keepdims=True))
         noise = np.einsum("aij,bij->ab", *[np.stack(errors)] * 2) / (images * (images - 1) * (count - 1))
-        if found := true_rank_correlation(scores[0], scores[1], noise if same else noise * np.eye(2)):
-            ends.append((found.low <= truth <= found.high, (found.high - found.low) / 2))
+        if correlation := true_rank_correlation(scores[0], scores[1], noise if same else noise * np.eye(2)):
+            ends.append(
+                (correlation.low <= truth <= correlation.high, (correlation.high - correlation.low) / 2)
+            )
     shares = np.mean(ends, axis=0) if ends else (np.nan, np.nan)
     return np.array([len(ends) / samples, *shares])
 
 
-def rows_of(samples: int, *, quick: bool) -> Iterator[str]:
+def agreement_rows(samples: int, *, quick: bool) -> Iterator[str]:
     """Lines of a table in Markdown."""
     yield "| networks' levels | curves | images | networks | covered, rho 0, 0.3, 0.6, 0.9 | half width |"
     yield "|---" * 6 + "|"
-    for cell in map(
-        Cell._make, product(LEVELS, CURVES, IMAGES, NETWORKS[:: 3 if quick else 1], (False, True))
-    ):
+    counts = NETWORKS[:: 3 if quick else 1]
+    for cell in map(AgreementCell._make, product(LEVELS, CURVES, IMAGES, counts, (False, True))):
         cells = np.array([covered(samples, cell, rho) for rho in CORRELATIONS])
         text = ", ".join(f"{100 * share:.1f}" for share in cells[:, 1])
         which = f"{cell.images}, the same" if cell.same else f"{cell.images}"
@@ -108,5 +109,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     is_quick = parser.parse_args().quick
-    for line in rows_of(20 if is_quick else 400, quick=is_quick):
+    for line in agreement_rows(20 if is_quick else 400, quick=is_quick):
         print(line, flush=True)

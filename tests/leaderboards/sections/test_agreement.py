@@ -37,7 +37,5 @@ def test_tasks_that_rank_alike_and_apart(tmp_path):
 
 
 def test_five_backbones_and_equal_ones_say_nothing(tmp_path):
-    assert (
-        agreement_blocks(plant(tmp_path / "few", [0.1, 0.3, 0.5, 0.7, 0.9], [0.2, 0.4, 0.6, 0.8, 0.9])) == []
-    )
+    assert agreement_blocks(plant(tmp_path / "few", [0.1, 0.3, 0.5, 0.7, 0.9], [0.2, 0.4, 0.6, 0.8, 0.9])) == []
     assert agreement_blocks(plant(tmp_path / "equal", [0.5] * 8, np.linspace(0.2, 0.9, 8))) == []
