@@ -100,7 +100,10 @@ def agreement_blocks(board: Board) -> list[Block]:
     """The correlation of every two columns; empty if none is known."""
     if not (correlations := task_correlations(board)):
         return []
-    texts = {pair: "{:.2f} ({:.2f} to {:.2f})".format(*each) for pair, each in correlations.items()}
+    texts = {
+        pair: "{} ({} to {})".format(*(fixed(number, 2) for number in each))
+        for pair, each in correlations.items()
+    }
     cells = {(second.heading, first.heading): text for (first, second), text in texts.items()}
     labels = {column.heading: column.heading for column in board.columns}
     table = cell_table(labels, (first for _, first in cells), cells, head="task")
