@@ -322,10 +322,11 @@ def test_a_score_keeps_its_error_beside_those_of_much_larger_numbers():
         ratios(np.zeros((5, 2)), np.zeros(5)),
         ratios(np.array([[1.0, 0], [0, 0]]), [1, 0]),
         ratios(np.eye(3)[:, :2], stratum=[0, 1, 2]),
+        hits(np.ones((1, 2))),
         Partitions(zeros(0), np.zeros((2, 1, 0), np.int64), ("ARI",), zeros(0), zeros(3)),
         Partitions(zeros(4), np.zeros((2, 1, 4), np.int64), ("purity",), zeros(4), zeros(1)),
     ],
-    ids=["no unit", "no count", "one unit", "strata of one", "no item", "one image"],
+    ids=["no unit", "no count", "one unit", "strata of one", "one hit", "no item", "one image"],
 )
 def test_without_degrees_of_freedom_there_is_no_interval(measured):
     assert np.isnan(intervals(measured)).all()
@@ -516,11 +517,6 @@ def test_other_scores_beside_hits_keep_their_bootstrap():
     ends = np.stack(intervals(mixed))
     assert ends[:, 1] == pytest.approx(np.stack(intervals(replace(mixed, trials=None)))[:, 1])
     assert ends[:, 0].tolist() == [float(end[0]) for end in share_intervals(hits(values[:, 0]))]
-
-
-def test_too_few_units_have_no_interval():
-    for measured in (hits(np.ones(1)), hits(np.ones(3), stratum=[0, 1, 2]), hits(np.zeros(0))):
-        assert np.isnan(share_intervals(measured)).all()
 
 
 def test_hits_are_checked():
