@@ -11,7 +11,6 @@ from layerboard.leaderboards.answer.candidates import Candidate
 from layerboard.leaderboards.blocks import display
 from layerboard.zoo.errors import some
 
-TOO_FEW = "{units} are too few for an interval"
 MOST_NAMED = 3  # backbones named in a clause; of more than that, only the number is given
 
 
@@ -146,7 +145,7 @@ def too_few_text(answer: Answer) -> str:
     """That the interval of the best is too wide to be printed; "" if it is not."""
     low, high = answer.best.ci_low, answer.best.ci_high
     wide = not isnan(low) and not display.narrow(low, high)
-    return TOO_FEW.format(units=answer.units or answer.best.unit) if wide else ""
+    return display.TOO_FEW.format(units=answer.units or answer.best.unit) if wide else ""
 
 
 def details(answer: Answer) -> list[str]:

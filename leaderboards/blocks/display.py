@@ -27,6 +27,7 @@ POOLINGS: dict[str, str] = {
 
 UNLIKE = 0.2  # share of an interval's width: halves that differ by more are told by both ends
 WIDEST = 40.0  # points on either side of a score, above which its interval says as good as nothing
+TOO_FEW = "{units} are too few for an interval"  # of one that is wider, or of none
 FURTHEST = 20  # numbers of units are told up to this many times those that are there
 PARTS = ("", ".inside", ".cka", ".cost", ".held-out")  # endings of the names of pages and files of one suite
 MAX_LOSS = 2.0  # points that a recommended layer is shown to lose at most, unless another limit is asked for

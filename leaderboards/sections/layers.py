@@ -5,7 +5,6 @@ from math import isnan
 
 import pandas as pd
 
-from layerboard.leaderboards.answer.phrases import TOO_FEW
 from layerboard.leaderboards.blocks import display
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, Text, said, wrapped
 from layerboard.leaderboards.board.board import Board
@@ -101,7 +100,7 @@ def _certainty(board: Board, column: Column) -> Iterator[Text]:
         yield said(words, units=units, points=display.fixed(standing.smallest, 1))
     units = units or " or ".join(sorted({*rows["unit"]} - {""})).capitalize()
     if units and board.has_intervals and not any(map(display.narrow, rows["ci_low"], rows["ci_high"])):
-        yield said(f"{TOO_FEW}: {WHY_NONE}", units=units)
+        yield said(f"{display.TOO_FEW}: {WHY_NONE}", units=units)
 
 
 def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: str) -> list[Block]:

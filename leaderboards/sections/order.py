@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 from layerboard.leaderboards.blocks.blocks import Block
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.sections.best import best_blocks, loss_blocks, rank_blocks
+from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.ceilings import ceiling_blocks
 from layerboard.leaderboards.sections.features import feature_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.published import published_blocks
+from layerboard.leaderboards.sections.ranks import agreement_blocks, loss_blocks, rank_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
 from layerboard.leaderboards.sections.series import series_blocks
 from layerboard.leaderboards.sections.sets import set_blocks
@@ -21,6 +22,7 @@ SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     best_blocks,
     loss_blocks,
     rank_blocks,
+    agreement_blocks,
     seen_blocks,
     ceiling_blocks,
     layer_blocks,

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said, section
-from layerboard.leaderboards.blocks.display import NOT_WORSE, fixed
+from layerboard.leaderboards.blocks.display import NOT_WORSE, fixed, narrow
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, reproduction
 
@@ -36,7 +36,8 @@ def published_table(frame: pd.DataFrame) -> pd.DataFrame:
 def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
     protocol = "" if row["protocol"] == "none" else f" ({row['protocol']})"
     how_measured = row["conditions"] if row["verdict"] in NOT_MEASURED else ""
-    measured, interval, rule = row["measured"] is not None, row["ci_low"] is not None, row["rule"]
+    measured, rule = row["measured"] is not None, row["rule"]
+    interval = row["ci_low"] is not None and narrow(row["ci_low"], row["ci_high"])
     maybe = f"{row['maybe_layers']} {NOT_WORSE}" if row["maybe_layers"] else ""
     source = f"{row['source']}, {row['table']}".removesuffix(", ")
     span = row["lowest"] is not None

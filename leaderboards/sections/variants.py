@@ -12,7 +12,7 @@ from itertools import chain
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Plot, Table, said, section, slug
-from layerboard.leaderboards.blocks.display import fixed, natural, signed_text, task_display
+from layerboard.leaderboards.blocks.display import fixed, narrow, natural, signed_text, task_display
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.costs import Vector, bytes_of
@@ -270,9 +270,10 @@ def _drift_table(board: Board, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def difference_text(difference: Estimate) -> str:
-    """A difference with its interval: ``+1.2 (0.3 to 2.1)``; "" without a difference."""
+    """A difference with its interval, if that is `narrow`: ``+1.2 (0.3 to 2.1)``; "" without a difference."""
     low, high = fixed(difference.low, 1), fixed(difference.high, 1)
-    return signed_text(difference.value) + (f" ({low} to {high})" if low else "")
+    interval = f" ({low} to {high})" if narrow(difference.low, difference.high) else ""
+    return f"{signed_text(difference.value)}{interval}"
 
 
 def missing_blocks(board: Board, rows: pd.DataFrame, unit: str = "layer") -> list[Block]:

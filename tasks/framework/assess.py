@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from layerboard.tasks.framework.base import AVERAGED, NEIGHBOUR, OF_PIXELS, PAIRED, Items, Over, Statistic
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.statistics.mcb import Groups, compare_groups, compare_with_best
+from layerboard.tasks.statistics.rank_correlation import Correlation, true_rank_correlation
 from layerboard.tasks.statistics.ranks import rank_ranges
 from layerboard.tasks.statistics.resolution import smallest_difference
 from layerboard.tasks.statistics.uncertainty import (
     Differences,
+    Uncertainty,
     WeightedScores,
     choose_on_halves,
     differences,
@@ -317,6 +319,33 @@ def _comparable(items: Sequence[Items], metric: str) -> bool:
         return False
     shared = set(items[0].keys).intersection(*(layer.keys for layer in items[1:]))
     return len(shared) >= SHARED * max(len(layer.keys) for layer in items)
+
+
+def true_correlation(tasks: Sequence[tuple[Sequence[Items], str]], *, same_data: bool) -> Correlation | None:
+    """Rank correlation of the true scores of backbones in two tasks (`true_rank_correlation`).
+
+    A task is given by the items of one layer of each backbone, the same backbones in both, and its metric.
+    With the ``same_data``, sampled units of one name are the same in both, and their errors vary together.
+    None also if the scores of a task cannot be compared.
+    """
+    scores, errors, units, noise = list[Floats](), list[Floats](), list[list[str]](), np.zeros((2, 2))
+    for number, (items, metric) in enumerate(tasks):
+        if not items or not _comparable(items, metric):
+            return None
+        common = _common(items)
+        measured = measure(common, metric)
+        if (uncertainty := Uncertainty.of(measured)) is None:
+            return None
+        sources = np.concatenate([rows for rows, _ in uncertainty.parts])
+        errors.append((sources - sources.mean(axis=1, keepdims=True)) / math.sqrt(max(1, len(items) - 1)))
+        noise[number, number] = (errors[-1] ** 2).sum()
+        scores.append(measured.evaluate()[0])
+        named = np.unique(np.asarray(common[0].clusters, str))[measured.counts > 0]
+        units.append([*named] if len(named) == len(uncertainty.parts[0][0]) else [])
+    if same_data:
+        _, rows, others = np.intersect1d(units[0], units[1], return_indices=True)
+        noise[0, 1] = noise[1, 0] = (errors[0][rows] * errors[1][others]).sum()
+    return true_rank_correlation(scores[0], scores[1], noise)
 
 
 def paired_differences(items: Sequence[Items], metric: str, reference: int = 0) -> Differences | None:

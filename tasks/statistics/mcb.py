@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
+from layerboard.tasks.metrics.arrays import Features, Floats, Mask
 from layerboard.tasks.statistics.draws import (
     BEST_DRAWS,
     BEST_LEVEL,
@@ -76,7 +76,7 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     error, freedom = uncertainty.pairs()
     height = z_scores(scores, error, freedom)
     near = height >= -HOPELESS
-    normal = normal_draws(uncertainty.covariance, BEST_DRAWS, seed)
+    normal = normal_draws(uncertainty, np.arange(len(scores)), BEST_DRAWS, seed)
     maybe, inner, outer = _tested(height, error, normal, near)
     best = np.flatnonzero(maybe)
     quantile = np.where(near[best], inner[best, None], np.maximum(inner, outer)[best, None])
@@ -84,24 +84,14 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     reach = stdtrit(freedom[best], ndtr(quantile))
     lead, margin = -above[best], reach * error[best]
     if isinstance(measured, Ratios) and (step := unit_step(measured)):
-        margin = _margins_of_hits(measured, step, best, lead, reach, error[best])
+        differing = _differing(measured)[best] / step**2
+        margin = step * _margins(lead / step, error[best] / step, differing, reach)
+        margin = np.minimum(margin, step / (measured.weights**2).sum() - lead)  # all are hits
     else:
         margin += np.ptp(plain.parts[0][0], axis=1).max()
     upper = np.maximum(0, lead + margin)
     upper[np.arange(len(best)), best] = 0  # no candidate is below itself
     return WithBest(upper.max(axis=0), maybe)
-
-
-def _margins_of_hits(
-    measured: Ratios, step: float, best: Integers, lead: Floats, reach: Floats, error: Floats
-) -> Floats:
-    """How far true differences of shares of hits may be beyond measured ones: [best candidates].
-
-    ``step`` is what one hit changes; ``lead``, the quantiles ``reach`` and the standard ``error`` are
-    [best candidates], too. No more is possible than that all are hits.
-    """
-    margin = step * _margins(lead / step, error / step, _differing(measured)[best] / step**2, reach)
-    return np.asarray(np.minimum(margin, step / (measured.weights**2).sum() - lead), np.float64)
 
 
 def _tested(height: Floats, error: Floats, normal: Features, near: Mask) -> tuple[Mask, Floats, Floats]:
@@ -135,25 +125,12 @@ def compare_groups(measured: WeightedScores, is_first: Mask, seed: int = 0) -> G
     if (uncertainty := uncertainty_of(measured)) is None:
         return None
     scores = measured.evaluate()[0]
-    normal = normal_draws(uncertainty.covariance, BEST_DRAWS, seed)
+    normal = normal_draws(uncertainty, np.arange(len(scores)), BEST_DRAWS, seed)
     error, freedom = uncertainty.pairs()
-    return _compared(_Pairs(scores, error, freedom, z_scores(scores, error, freedom)), is_first, normal)
-
-
-class _Pairs(NamedTuple):
-    """Scores, and of the differences of all pairs standard errors, degrees of freedom and z-scores."""
-
-    scores: Floats
-    error: Floats
-    freedom: Floats
-    height: Floats
-
-
-def _compared(pairs: _Pairs, first: Mask, normal: Features) -> Groups:
-    scores, error, freedom, height = pairs
+    height = z_scores(scores, error, freedom)
     above = without_rounding(scores - scores[:, None], scores)
     ends, tails = [], []
-    for group in (first, ~first):
+    for group in (is_first, ~is_first):
         rivals = np.flatnonzero(group)
         lowest, largest_p = math.inf, 0.0
         for each in np.flatnonzero(~group).tolist():
@@ -165,7 +142,7 @@ def _compared(pairs: _Pairs, first: Mask, normal: Features) -> Groups:
             largest_p = max(largest_p, (1 + int((draws >= above_it).sum())) / (1 + len(draws)))
         ends.append(lowest)
         tails.append(largest_p)
-    value = float(scores[first].max() - scores[~first].max())
+    value = float(scores[is_first].max() - scores[~is_first].max())
     return Groups(value, ends[0], -ends[1], min(1.0, 2 * min(tails)))
 
 

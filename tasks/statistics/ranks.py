@@ -66,20 +66,14 @@ def rank_ranges(
     scores = measured.evaluate()[0]
     error, freedom = uncertainty.pairs()
     height = z_scores(scores, error, freedom)
-    near = _near_own_best(scores, height, owner)
+    tops = {int(owner[layers[0]]): layers[np.argmax(scores[layers])] for layers in group_members(owner)}
+    near = np.flatnonzero(height[np.arange(len(owner)), [tops[int(each)] for each in owner]] <= HOPELESS)
     pairs, candidates = np.ix_(near, near), owner[near]
     ranked = ~np.isin(candidates, names[maybe]) | (maybe.sum() > 1)
     tested = (candidates != candidates[:, None]) & ranked & ranked[:, None]
-    normal = normal_draws(uncertainty.covariance[pairs], draws, seed)
+    normal = normal_draws(uncertainty, near, draws, seed)
     lower = _shown_lower(height[pairs], error[pairs], tested, normal)
     return _ranges(_shown_worse(lower, candidates, names), maybe)
-
-
-def _near_own_best(scores: Floats, height: Floats, owner: Integers) -> Integers:
-    """Indices of the scores that are at most `HOPELESS` errors below the best one of their candidate."""
-    tops = {int(owner[layers[0]]): layers[np.argmax(scores[layers])] for layers in group_members(owner)}
-    highest = np.array([tops[int(each)] for each in owner])
-    return np.flatnonzero(height[np.arange(len(owner)), highest] <= HOPELESS)
 
 
 def _ranges(worse: Mask, maybe: Mask) -> Integers:
@@ -101,15 +95,9 @@ def _shown_worse(lower: Mask, owner: Integers, candidates: Integers) -> Mask:
     ``lower`` [scores scores] says it of single scores, whose candidates are ``owner`` [scores]: all scores of
     the one are lower than some score of the other.
     """
-    return np.array(
-        [
-            [
-                first != second and lower[np.ix_(owner == first, owner == second)].all(0).any()
-                for second in candidates
-            ]
-            for first in candidates
-        ]
-    )
+    member = (owner == candidates[:, None]).astype(np.int64)
+    lower_than = member @ ~lower == 0  # [candidates scores]
+    return np.asarray(lower_than @ member.T > 0, np.bool_)
 
 
 def _shown_lower(height: Floats, error: Floats, tested: Mask, normal: Features) -> Mask:

@@ -43,10 +43,8 @@ class HeldOut(Protocol):
 class Metric:
     """A metric of true and predicted values of images."""
 
-    # its values [R], from the truth [images], R predictions [R images] and which images count [R images];
-    # NaN where it is undefined
-    without: Callable[[Floats, Floats, Mask], Floats]
-    given: Callable[[Floats, Floats], Floats]  # values [images] whose mean is the metric, for the same fits
+    # values [images] whose mean is the metric, for the same fits; NaN where it is undefined
+    given: Callable[[Floats, Floats], Floats]
     slopes: Callable[[Floats, Floats], Floats]  # derivatives with respect to the predictions, [images]
 
 
@@ -100,13 +98,15 @@ def _falls(
 
     ``columns`` are the true and predicted values of each target, ``changes`` [targets units images] what is
     added to the predictions, ``kept`` [units images] marks the images of other units, and the means of
-    ``given`` [images targets] are the metrics of all.
+    ``given`` [images targets] are the metrics of all. One that is undefined without a unit does not fall.
     """
     falls = {name: np.zeros((len(kept), len(columns))) for name in metrics}
     for number, ((true, guess), change) in enumerate(zip(columns, changes, strict=True)):
         for name, metric in metrics.items():
-            rest = metric.without(true, guess + change, kept)
-            falls[name][:, number] = np.where(np.isnan(rest), 0, given[name][:, number].mean() - rest)
+            value = given[name][:, number].mean()
+            pairs = ((true[rest], (guess + added)[rest]) for rest, added in zip(kept, change, strict=True))
+            rest = np.array([metric.given(*pair).mean() for pair in pairs])
+            falls[name][:, number] = np.where(np.isnan(rest), 0, value - rest)
     return falls
 
 
@@ -114,65 +114,6 @@ def _spread(falls: Floats, unit: Integers) -> Floats:
     """Falls [units targets] of a mean without each unit, as values of the images: [images targets]."""
     values = (falls / np.bincount(unit)[:, None])[unit] * len(unit)
     return np.asarray(values - values.mean(axis=0), np.float64)
-
-
-def _mean(values: Floats, kept: Mask) -> Floats:
-    """Means of the rows [R] of values [R images], over those that are kept."""
-    return np.asarray((values * kept).sum(axis=1) / kept.sum(axis=1), np.float64)
-
-
-def _quotient(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
-
-
-def _r2(truth: Floats, predicted: Floats, kept: Mask) -> Floats:
-    centre = _mean(np.broadcast_to(truth, kept.shape), kept)[:, None]
-    return 1 - _quotient(_mean((truth - predicted) ** 2, kept), _mean((truth - centre) ** 2, kept))
-
-
-def _rho(truth: Floats, predicted: Floats, kept: Mask) -> Floats:
-    both = (np.broadcast_to(truth, kept.shape), predicted)
-    ranks = (np.mean(_ranked(values, kept)[0], axis=0) for values in both)
-    first, second = (each - _mean(each, kept)[:, None] for each in ranks)
-    size = np.sqrt(_mean(first**2, kept) * _mean(second**2, kept))
-    return _quotient(_mean(first * second, kept), size)
-
-
-def _average_precision(truth: Floats, predicted: Floats, kept: Mask) -> Floats:
-    hits = kept & (truth > 0)
-    (below, _), (below_hits, _) = _ranked(predicted, kept, hits)
-    count = hits.sum(axis=1, keepdims=True)
-    precision = (count - below_hits) / np.maximum(kept.sum(axis=1, keepdims=True) - below, 1)
-    return _quotient((precision * hits).sum(axis=1), count[:, 0].astype(np.float64))
-
-
-def _auroc(truth: Floats, predicted: Floats, kept: Mask) -> Floats:
-    hits, others = kept & (truth > 0), kept & (truth <= 0)
-    ((below, up_to),) = _ranked(predicted, others)
-    pairs = (hits.sum(axis=1) * others.sum(axis=1)).astype(np.float64)
-    return _quotient(((below + up_to) / 2 * hits).sum(axis=1), pairs)
-
-
-def _ranked(values: Floats, *counted: Mask) -> list[tuple[Floats, Floats]]:
-    """For each mask the numbers of its images below each value, and up to it: two arrays [R images]."""
-    order = np.argsort(values, axis=1, kind="stable")
-    index, ascending = np.arange(values.shape[1]), np.take_along_axis(values, order, axis=1)
-    new = np.ones(values.shape, np.bool_)
-    new[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
-    last = np.ones_like(new)
-    last[:, :-1] = new[:, 1:]
-    # the first and the last image of each run of equal values
-    start = np.maximum.accumulate(np.where(new, index, 0), axis=1)
-    end = np.minimum.accumulate(np.where(last, index, index[-1])[:, ::-1], axis=1)[:, ::-1]
-    numbers = []
-    for mask in counted:
-        mine = np.take_along_axis(mask, order, axis=1).astype(np.float64)
-        sums = np.cumsum(mine, axis=1)
-        pair = np.empty((2, *values.shape))
-        for row, ranked in zip(pair, ((sums - mine, start), (sums, end)), strict=True):
-            np.put_along_axis(row, order, np.take_along_axis(*ranked, axis=1), axis=1)
-        numbers.append((pair[0], pair[1]))
-    return numbers
 
 
 def _rho_slopes(truth: Floats, predicted: Floats) -> Floats:
@@ -217,21 +158,16 @@ def _near(predicted: Floats, *weights: Floats) -> list[Floats]:
 
 
 R2 = Metric(
-    _r2,
     linearised.r2_values,
     lambda truth, predicted: 2 * (truth - predicted) / ((truth - truth.mean()) ** 2).sum(),
 )
-RANK_CORRELATION = Metric(_rho, linearised.rank_correlation_values, _rho_slopes)
+RANK_CORRELATION = Metric(linearised.rank_correlation_values, _rho_slopes)
 MEAN_ERROR = Metric(
-    lambda truth, predicted, kept: _mean(abs(truth - predicted), kept),
     lambda truth, predicted: abs(truth - predicted),
     lambda truth, predicted: np.sign(predicted - truth) / len(truth),
 )
 AVERAGE_PRECISION = Metric(
-    _average_precision,
     lambda truth, predicted: linearised.average_precision_values(truth > 0, predicted),
     _average_precision_slopes,
 )
-AUROC = Metric(
-    _auroc, lambda truth, predicted: linearised.area_under_roc(truth > 0, predicted), _auroc_slopes
-)
+AUROC = Metric(lambda truth, predicted: linearised.area_under_roc(truth > 0, predicted), _auroc_slopes)

@@ -36,22 +36,15 @@ class Enough(NamedTuple):
     most: float  # if it is at the lower end
 
 
-def units_for(difference: float, shown: float, units: float) -> float:
-    """Number of units that show a difference, if ``units`` show one of ``shown``; infinite for none.
-
-    Standard errors shrink with the square root of the number of units.
-    """
-    return units * (shown / difference) ** 2 if difference > 0 else math.inf
-
-
-def enough_units(difference: float, error: float, units: float, critical: float = CRITICAL) -> Enough:
+def enough_units(difference: float, error: float, units: float) -> Enough:
     """About how many units show a difference that was measured on ``units``, with this standard error.
 
     The numbers vary much, since the true difference is hardly known if it is not shown; the range is that of
-    its interval. ``critical`` is the number of standard errors that the difference must exceed.
+    its interval. Standard errors shrink with the square root of the number of units.
     """
-    shown, reach = (critical + BEYOND) * error, CRITICAL * error
-    return Enough(*(units_for(difference + each, shown, units) for each in (0, reach, -reach)))
+    shown, reach = (CRITICAL + BEYOND) * error, CRITICAL * error
+    true = (difference, difference + reach, difference - reach)
+    return Enough(*(units * (shown / each) ** 2 if each > 0 else math.inf for each in true))
 
 
 def smallest_difference(measured: WeightedScores, seed: int = 0, draws: int = DRAWS) -> float:
@@ -67,7 +60,7 @@ def smallest_difference(measured: WeightedScores, seed: int = 0, draws: int = DR
         return math.nan
     scores = measured.evaluate()[0]
     error, freedom = uncertainty.pairs()
-    normal = normal_draws(uncertainty.covariance, draws, seed)
+    normal = normal_draws(uncertainty, np.arange(len(scores)), draws, seed)
     best = int(np.argmax(scores))
     near = np.argsort(-scores, kind="stable")
     near = near[(near != best) & (error[near, best] > 0)][:NEAREST]

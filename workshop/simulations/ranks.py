@@ -100,7 +100,7 @@ def of_resolution(samples: int, draw: Callable[[np.random.Generator], Ratios]) -
         uncertainty = uncertainty_of(measured)
         assert uncertainty is not None
         error, freedom = uncertainty.pairs()
-        normal = normal_draws(uncertainty.covariance, DRAWS, seed)
+        normal = normal_draws(uncertainty, np.arange(len(error)), DRAWS, seed)
         last = len(error) - 1
         reach = largest_difference(normal, error[last], last, np.arange(last))
         height = z_scores(measured.evaluate()[0], error, freedom)[-1, :-1]

@@ -1,6 +1,5 @@
 """Two backbones against each other: the numbers, what is refused, and what is said of them."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,6 @@ from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import read_items, write_items
 from layerboard.leaderboards.records.record import Record
 from layerboard.tasks.framework.assess import group_difference
-from layerboard.tasks.framework.base import Statistic
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import KNN, floor, frame, layers, measured, record, scored, write_layers
 
@@ -150,20 +148,6 @@ def test_the_best_are_compared_only_with_the_measurements_of_all_their_layers(tw
     write_layers(tmp_path, "mini-dino", {2: hits(right=30)})
     with pytest.raises(InputError, match=r"expected measurements of every layer in .*; delete the file"):
         match_backbones(Board.of(two, items=tmp_path), NAMES, "best", ["knn"])
-
-
-def test_many_comparisons_have_resamples_enough_for_a_difference_to_show(tmp_path):
-    labels = np.arange(60) % 3
-    for backbone, clusters in (("mini-dino", labels), ("mini-clip", np.arange(60) % 2)):
-        items = measured(list(labels.astype(float)), "label")
-        values = {"label": items.values["label"], "start 1": clusters.astype(float)}
-        one = replace(items, values=values, statistics={"purity": Statistic("purity", "partition")})
-        places = {(layer, "block", "cls"): one for layer in range(1, 41)}
-        write_items(places, tmp_path / scored_path("cluster-image.mini-imagenet.standard", backbone))
-    column = {"task": "cluster-image", "metric": "purity", **DATA}
-    records = frame(layers([100.0] * 40, **column), layers([36.0] * 40, backbone="mini-clip", **column))
-    found = match_backbones(Board.of(records, items=tmp_path), NAMES, "same")
-    assert (len(found.rows), {one.higher for one in found.rows}) == (40, {NAMES[0]})
 
 
 def side(layer: int, depth: int) -> Side:

@@ -13,8 +13,8 @@ from layerboard.leaderboards.answer.phrases import notes, scored_text
 from layerboard.leaderboards.blocks.display import enough_text, ordinal, rank_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.differences import enough_images
-from layerboard.leaderboards.sections.best import RANKS
 from layerboard.leaderboards.sections.layers import layer_blocks
+from layerboard.leaderboards.sections.ranks import RANKS
 from layerboard.tasks.statistics.resolution import enough_units
 from tests.leaderboards.builder import frame, layers, scored, unsure, write_layers
 from tests.leaderboards.shown import render_blocks, render_page

@@ -291,7 +291,7 @@ def test_groups_are_compared_by_the_best_of_all_their_layers(metric: str) -> Non
     assert found.p == fractions.p
     assert found.low < found.value < found.high
     assert turned.value == -found.value
-    assert turned.p == pytest.approx(found.p, rel=0.2, abs=0.002)  # but for the draws
+    assert turned.p == pytest.approx(found.p, rel=0.3, abs=0.002)  # but for the draws
     np.testing.assert_allclose([turned.low, turned.high], [-found.high, -found.low], rtol=0.1, atol=1)
 
 

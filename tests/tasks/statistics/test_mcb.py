@@ -68,6 +68,13 @@ def test_hopeless_rivals_do_not_keep_a_layer_in():
     assert maybe(ratios(values)) == [True] + [False] * 11
 
 
+def test_layers_far_below_do_not_move_a_loss_by_chance():
+    values = np.random.default_rng(0).normal(70, 5, (12, 6))
+    more = np.concatenate([values, values[:, :3] - 60], axis=1)
+    few, many = (compare_with_best(ratios(each)).loss for each in (values, more))
+    np.testing.assert_allclose(many[:6], few, rtol=1e-9)
+
+
 def test_strata_and_clusters_count():
     """Differences that lie between strata say nothing about a sample with so many of each."""
     g = np.random.default_rng(0)

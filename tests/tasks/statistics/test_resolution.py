@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from layerboard.tasks.statistics.resolution import enough_units, smallest_difference, units_for
+from layerboard.tasks.statistics.resolution import enough_units, smallest_difference
 from tests.tasks.statistics.units import ratios as means
 from tests.tasks.statistics.units import whitened
 
@@ -32,7 +32,7 @@ def test_among_many_it_takes_dunnetts_critical_value():
 def test_it_halves_with_four_times_the_units_and_ignores_what_is_far_below():
     values = whitened(500, 4)
     small = smallest_difference(means(np.tile(values, (4, 1))))
-    assert small == pytest.approx(smallest_difference(means(values)) / 2, rel=0.01)
+    assert small == pytest.approx(smallest_difference(means(values)) / 2, rel=0.03)
     far = np.concatenate([values, 50 * whitened(500, 1, seed=1) - 500], axis=1)
     assert smallest_difference(means(far)) == pytest.approx(smallest_difference(means(values)), rel=0.1)
 
@@ -59,4 +59,3 @@ def test_the_range_is_that_of_the_interval():
     assert enough[1:] == pytest.approx(100 * (BOTH * 0.25 / ends) ** 2)
     assert enough_units(0.4, 0.25, 100).most == math.inf  # the interval holds 0
     assert enough_units(0.0, 0.25, 100).units == math.inf
-    assert units_for(1.0, shown=2.0, units=50) == 200
