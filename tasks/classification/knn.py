@@ -23,13 +23,13 @@ from layerboard.tasks.metrics.neighbours import (
     Cosines,
     Key,
     Neighbours,
+    as_unit_rows,
     chunks,
     concatenate_neighbours,
     nearest,
     products_of_layers,
     settled,
     top_k_correct,
-    unit_rows,
     unit_vectors,
     vote,
     vote_share,
@@ -290,7 +290,7 @@ def nearest_of_layers(
                 for name, (member,) in layers.items()
             }
         return
-    units = {member: (unit_rows(bank), unit_vectors(queries[member])) for member, bank in banks.items()}
+    units = {member: (as_unit_rows(bank), unit_vectors(queries[member])) for member, bank in banks.items()}
     stored, asked = (len(part) for part in next(iter(units.values())))
     k = min(k, stored)
     product_device = None if device is None or device.type == "mps" else device  # MPS has no float64

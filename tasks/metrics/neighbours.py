@@ -6,7 +6,7 @@ All devices give the same neighbours; their similarities differ by rounding of f
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -62,33 +62,29 @@ def in_threads(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
 
 @dataclass(frozen=True)
 class UnitRows:
-    """Vectors as rows of length 1, less a vector if given: float32, from float64, where they are read.
+    """Vectors as rows of length 1, float32, computed in float64 where they are read.
 
     So a search needs the memory of a block beside its bank.
     """
 
     vectors: Features  # [n dim], finite
     length: Floats  # [n 1] Euclidean lengths; 1 for a zero vector, which stays zero
-    middle: Floats | None = None  # [dim]
 
     def __len__(self) -> int:
         return len(self.vectors)
 
     def at(self, index: Integers) -> Vectors:
         """Some rows [rows dim]."""
-        unit = self.vectors[index] / self.length[index]
-        return (unit if self.middle is None else unit - self.middle).astype(np.float32)
+        return (self.vectors[index] / self.length[index]).astype(np.float32)
 
     def between(self, start: int, room: Vectors) -> Vectors:
         """The rows from ``start`` on, as many as there are or fit, written to ``room`` [rows dim]."""
         vectors, length = (each[start : start + len(room)] for each in (self.vectors, self.length))
 
         def fill(rows: slice) -> None:
-            part, unit = vectors[rows], room[: len(vectors)][rows]
-            if self.middle is None:  # numpy converts small parts, which stay in the cache
-                np.divide(part, length[rows], out=unit, dtype=np.float64, casting="same_kind")
-            else:
-                unit[:] = part / length[rows] - self.middle
+            unit = room[: len(vectors)][rows]
+            # numpy converts small parts, which stay in the cache
+            np.divide(vectors[rows], length[rows], out=unit, dtype=np.float64, casting="same_kind")
 
         in_threads(fill, chunks(len(vectors), vectors.shape[1], CACHED_FLOATS))
         return room[: len(vectors)]
@@ -98,7 +94,7 @@ class UnitRows:
         return self.between(0, np.empty(self.vectors.shape, np.float32))
 
 
-def unit_rows(vectors: Features, name: str = "vectors") -> UnitRows:
+def as_unit_rows(vectors: Features, name: str = "vectors") -> UnitRows:
     """Vectors [n dim] as rows of length 1.
 
     Raises ValueError, which calls the vectors by their ``name``, if a value is NaN or infinite.
@@ -116,8 +112,8 @@ def unit_rows(vectors: Features, name: str = "vectors") -> UnitRows:
 
 
 def unit_vectors(vectors: Features) -> Vectors:
-    """Rows of length 1, float32, contiguous; a zero vector stays zero. Raises ValueError as `unit_rows`."""
-    return unit_rows(vectors).every()
+    """All rows of `as_unit_rows`, contiguous; a zero vector stays zero. Raises ValueError as it does."""
+    return as_unit_rows(vectors).every()
 
 
 def search(bank: UnitRows, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
@@ -308,7 +304,7 @@ def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | N
     """
     _check(bank, queries, k)
     k = min(k, len(bank))
-    units = unit_rows(bank, "the bank"), unit_rows(queries, "the queries")
+    units = as_unit_rows(bank, "the bank"), as_unit_rows(queries, "the queries")
     if parallel(*units):
         return _nearest_of_parallel(*units, k, device)
     return _nearest(*units, k, device)
@@ -342,7 +338,7 @@ def _nearest_of_parallel(
     smallest where u v - v v / 2 is largest: an inner product with one more number.
     """
     middle = bank.every().mean(axis=0, dtype=np.float64)
-    known, asked = (replace(each, middle=middle).every() for each in (bank, queries))
+    known, asked = ((each.vectors / each.length - middle).astype(np.float32) for each in (bank, queries))
     scale = max(float(np.linalg.norm(each, axis=1).max(initial=0.0)) for each in (known, asked)) or 1.0
     known, asked = known / np.float32(scale), asked / np.float32(scale)
     squares = [np.square(each, dtype=np.float64).sum(axis=1, keepdims=True) for each in (known, asked)]
