@@ -23,6 +23,7 @@ from layerboard.tasks.metrics.neighbours import (
     Cosines,
     Key,
     Neighbours,
+    as_unit_rows,
     chunks,
     concatenate_neighbours,
     nearest,
@@ -273,7 +274,7 @@ def nearest_of_layers(
     ``layers`` lists the members of each; if each has one, it is searched by `nearest`. The cosine of a layer
     is the mean of its members' cosines; ties are ordered by bank index. The products of a member are computed
     once, however many layers have it. They are in float64, so that the cosines, rounded to float32, depend
-    neither on the blocks nor on the device. The unit vectors of all members are in memory in float32,
+    neither on the blocks nor on the device. The unit vectors of all queries are in memory in float32,
     together with the similarities of each member and the neighbours of a chunk of queries for all layers.
 
     Each member has a bank [n dim] and queries [m dim], finite and of any length. A zero vector has cosine 0
@@ -289,7 +290,7 @@ def nearest_of_layers(
                 for name, (member,) in layers.items()
             }
         return
-    units = {member: (unit_vectors(bank), unit_vectors(queries[member])) for member, bank in banks.items()}
+    units = {member: (as_unit_rows(bank), unit_vectors(queries[member])) for member, bank in banks.items()}
     stored, asked = (len(part) for part in next(iter(units.values())))
     k = min(k, stored)
     product_device = None if device is None or device.type == "mps" else device  # MPS has no float64

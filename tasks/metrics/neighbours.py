@@ -60,7 +60,63 @@ def in_threads(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
             pass
 
 
-def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
+@dataclass(frozen=True)
+class UnitRows:
+    """Vectors as rows of length 1, float32, computed in float64 where they are read.
+
+    So a search needs the memory of a block beside its bank.
+    """
+
+    vectors: Features  # [n dim], finite
+    length: Floats  # [n 1] Euclidean lengths; 1 for a zero vector, which stays zero
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def at(self, index: Integers) -> Vectors:
+        """Some rows [rows dim]."""
+        return (self.vectors[index] / self.length[index]).astype(np.float32)
+
+    def between(self, start: int, room: Vectors) -> Vectors:
+        """The rows from ``start`` on, as many as there are or fit, written to ``room`` [rows dim]."""
+        vectors, length = (each[start : start + len(room)] for each in (self.vectors, self.length))
+
+        def fill(rows: slice) -> None:
+            unit = room[: len(vectors)][rows]
+            # numpy converts small parts, which stay in the cache
+            np.divide(vectors[rows], length[rows], out=unit, dtype=np.float64, casting="same_kind")
+
+        in_threads(fill, chunks(len(vectors), vectors.shape[1], CACHED_FLOATS))
+        return room[: len(vectors)]
+
+    def every(self) -> Vectors:
+        """All rows, in new memory."""
+        return self.between(0, np.empty(self.vectors.shape, np.float32))
+
+
+def as_unit_rows(vectors: Features, name: str = "vectors") -> UnitRows:
+    """Vectors [n dim] as rows of length 1.
+
+    Raises ValueError, which calls the vectors by their ``name``, if a value is NaN or infinite.
+    """
+    length = np.empty((len(vectors), 1))
+
+    def fill(rows: slice) -> None:
+        length[rows] = np.sqrt(np.square(vectors[rows], dtype=np.float64).sum(axis=1, keepdims=True))
+
+    in_threads(fill, chunks(len(vectors), vectors.shape[1], CACHED_FLOATS))
+    if not np.isfinite(length).all():
+        raise ValueError(f"{name} must not hold NaN or infinite values")
+    length[length == 0] = 1.0
+    return UnitRows(vectors, length)
+
+
+def unit_vectors(vectors: Features) -> Vectors:
+    """All rows of `as_unit_rows`, contiguous; a zero vector stays zero. Raises ValueError as it does."""
+    return as_unit_rows(vectors).every()
+
+
+def search(bank: UnitRows, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
     """The k nearest of distinct unit vectors [n dim] to each query [m dim], by (-similarity, index)."""
     wanted, units, alone = min(k + EXTRA, len(bank)), {0: (bank, queries)}, {0: (0,)}
     parts = chunks(len(queries), wanted)
@@ -69,7 +125,7 @@ def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None)
 
 
 def products_of_layers(
-    units: Mapping[Key, tuple[Vectors, Vectors]],
+    units: Mapping[Key, tuple[UnitRows, Vectors]],
     layers: Mapping[Key, Sequence[Key]],
     rows: slice,
     k: int,
@@ -84,12 +140,11 @@ def products_of_layers(
     in its memory, `CHUNK_FLOATS` similarities of each member, and k neighbours of all these queries for each
     layer. The products run on the CPU if the device is None, and are rounded to float32.
     """
-    banks = {member: torch.from_numpy(bank) for member, (bank, _) in units.items()}
     asked = {
         member: torch.from_numpy(queries[rows]).to(device, dtype) for member, (_, queries) in units.items()
     }
-    stored, count = (len(next(iter(every.values()))) for every in (banks, asked))
-    block, width = max(k, BANK_ROWS // len(units)), min(stored, BANK_ROWS)
+    stored, count = len(next(iter(units.values()))[0]), len(next(iter(asked.values())))
+    block, width = min(stored, max(k, BANK_ROWS // len(units))), min(stored, BANK_ROWS)
     best = {
         name: (
             torch.full((count, k), -math.inf, dtype=dtype, device=device),
@@ -97,9 +152,16 @@ def products_of_layers(
         )
         for name in layers
     }
-    room = {member: torch.empty(0, dtype=dtype, device=device) for member in units}  # new memory costs time
+    # new memory costs time
+    blocks = {
+        member: np.empty((block, bank.vectors.shape[1]), np.float32) for member, (bank, _) in units.items()
+    }
+    room = {member: torch.empty(0, dtype=dtype, device=device) for member in units}
     for start in range(0, stored, block):
-        some = {member: bank[start : start + block].to(device, dtype).T for member, bank in banks.items()}
+        some = {
+            member: torch.from_numpy(bank.between(start, blocks[member])).to(device, dtype).T
+            for member, (bank, _) in units.items()
+        }
         for part in chunks(count, width):
             alike = {
                 member: torch.mm(asked[member][part], bank, out=room[member].resize_(0))
@@ -162,7 +224,7 @@ class Cosines:
     """Cosines of queries with a bank: the means over the members of a layer."""
 
     members: Sequence[
-        tuple[Vectors, Vectors]
+        tuple[UnitRows, Vectors]
     ]  # bank [n dim] and queries [m dim] of each member: unit vectors, in the same order for all
 
     def of(self, rows: slice) -> "Cosines":
@@ -171,7 +233,7 @@ class Cosines:
     @property
     def doubt(self) -> float:
         """Bound on the error of float32 products: several times their usual error."""
-        return math.sqrt(max(bank.shape[1] for bank, _ in self.members)) * 2.0**-23
+        return math.sqrt(max(queries.shape[1] for _, queries in self.members)) * 2.0**-23
 
     def exact(self, query: Integers, index: Integers) -> Vectors:
         """Cosines of pairs of a query and a bank vector, by their indices [pairs], from float64 sums.
@@ -179,14 +241,15 @@ class Cosines:
         A single query is compared with all of ``index``.
         """
         sums = (
-            np.einsum("pd,pd->p", bank[index].astype(np.float64), queries[query].astype(np.float64))
+            np.einsum("pd,pd->p", bank.at(index).astype(np.float64), queries[query].astype(np.float64))
             for bank, queries in self.members
         )
         return np.asarray(sum(sums) / len(self.members), np.float32)
 
-    def rough(self, rows: Integers) -> Vectors:
-        """Cosines of the queries ``rows`` with the whole bank, in float32: [rows n]."""
-        total = sum(queries[rows] @ bank.T for bank, queries in self.members)
+    def rough(self, rows: Integers, banks: Sequence[Vectors]) -> Vectors:
+        """Cosines of the queries ``rows`` with whole ``banks``, the members', in float32: [rows n]."""
+        both = zip(banks, self.members, strict=True)
+        total = sum(queries[rows] @ bank.T for bank, (_, queries) in both)
         return np.asarray(total / np.float32(len(self.members)), np.float32)
 
 
@@ -197,7 +260,7 @@ def settled(cosines: Cosines, candidates: Neighbours, k: int) -> Neighbours:
     tell apart are computed again in float64 and rounded, which makes equal ones equal. If such errors could
     hide one of the first k behind the last candidate, the whole bank is compared.
     """
-    doubt, bank = cosines.doubt, cosines.members[0][0]
+    doubt, (bank, queries) = cosines.doubt, cosines.members[0]
     count, width = candidates.index.shape
     near = candidates.similarity.copy()
     close = np.zeros(near.shape, np.bool_)
@@ -213,13 +276,14 @@ def settled(cosines: Cosines, candidates: Neighbours, k: int) -> Neighbours:
         similarity[rows] = np.take_along_axis(near[rows], order, axis=1)
         index[rows] = np.take_along_axis(candidates.index[rows], order, axis=1)
 
-    in_threads(settle, chunks(count, width * bank.shape[1], CHUNK_FLOATS // 8))
+    in_threads(settle, chunks(count, width * queries.shape[1], CHUNK_FLOATS // 8))
     if width == len(bank):
         return Neighbours(similarity, index)
     open_ended = np.flatnonzero(similarity[:, -1] - candidates.similarity.min(axis=1) <= doubt)
+    banks = [whole.every() for whole, _ in cosines.members] if open_ended.size else []
     for rows in chunks(len(open_ended), len(bank)):
         part = open_ended[rows]
-        for query, row in zip(part, cosines.rough(part), strict=True):
+        for query, row in zip(part, cosines.rough(part, banks), strict=True):
             floor = np.partition(row, len(row) - k)[len(row) - k] - 2 * doubt
             above = np.flatnonzero(row >= floor)
             exact = cosines.exact(np.array([query]), above)
@@ -240,43 +304,48 @@ def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | N
     """
     _check(bank, queries, k)
     k = min(k, len(bank))
-    units = unit_vectors(bank), unit_vectors(queries)
+    units = as_unit_rows(bank, "the bank"), as_unit_rows(queries, "the queries")
     if parallel(*units):
-        return _nearest_of_parallel(bank, queries, k, device)
+        return _nearest_of_parallel(*units, k, device)
     return _nearest(*units, k, device)
 
 
-def _nearest(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
+def _nearest(bank: UnitRows, queries: UnitRows, k: int, device: torch.device | None) -> Neighbours:
     unique, group = _collapse(bank)
     wanted, repeated = _collapse(queries)
-    full = _expand(search(unique, wanted, min(k, len(unique)), device), group, k)
+    full = _expand(search(unique, wanted.every(), min(k, len(unique)), device), group, k)
     return Neighbours(full.similarity[repeated], full.index[repeated])
 
 
-def parallel(*units: Vectors) -> bool:
+def parallel(*units: UnitRows) -> bool:
     """Whether unit vectors [n dim] have so nearly one direction that float32 cannot rank their cosines."""
-    few = units[0][:: max(1, len(units[0]) // FEW)]
+    few = units[0].at(np.arange(0, len(units[0]), max(1, len(units[0]) // FEW)))
     # two of them are apart by up to twice the angle to the middle
     if float((few @ few[:1].T).min(initial=1.0)) < 4 * PARALLEL - 3:
         return False
-    middle = units[0].mean(axis=0, dtype=np.float64)
+    middle = units[0].every().mean(axis=0, dtype=np.float64)
     middle /= max(float(np.linalg.norm(middle)), SHORTEST)
-    return all(float((each @ middle.astype(np.float32)).min(initial=1.0)) > PARALLEL for each in units)
+    cosines = (each.every() @ middle.astype(np.float32) for each in units)
+    return all(float(some.min(initial=1.0)) > PARALLEL for some in cosines)
 
 
-def _nearest_of_parallel(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
+def _nearest_of_parallel(
+    bank: UnitRows, queries: UnitRows, k: int, device: torch.device | None
+) -> Neighbours:
     """`nearest` by the distances of unit vectors, from what they differ in from a vector in their middle.
 
     The distance of two unit vectors u and v is a square of 2 - 2 cos, and for u and v from the middle it is
     smallest where u v - v v / 2 is largest: an inner product with one more number.
     """
-    middle = unit_vectors(bank).mean(axis=0, dtype=np.float64)
-    known, asked = (unit_vectors(each, middle) for each in (bank, queries))
+    middle = bank.every().mean(axis=0, dtype=np.float64)
+    known, asked = ((each.vectors / each.length - middle).astype(np.float32) for each in (bank, queries))
     scale = max(float(np.linalg.norm(each, axis=1).max(initial=0.0)) for each in (known, asked)) or 1.0
     known, asked = known / np.float32(scale), asked / np.float32(scale)
     squares = [np.square(each, dtype=np.float64).sum(axis=1, keepdims=True) for each in (known, asked)]
     longer = np.hstack([known, (-squares[0] / 2).astype(np.float32)])
-    neighbours = _nearest(longer, np.hstack([asked, np.ones_like(asked[:, :1])]), k, device)
+    both = longer, np.hstack([asked, np.ones_like(asked[:, :1])])
+    bank, queries = (UnitRows(each, np.ones((len(each), 1))) for each in both)  # read as they are
+    neighbours = _nearest(bank, queries, k, device)
     cosine = 1.0 + scale**2 * (neighbours.similarity - squares[1] / 2)
     return Neighbours(np.minimum(cosine, 1.0).astype(np.float32), neighbours.index)
 
@@ -340,43 +409,27 @@ def _check(bank: Vectors, queries: Vectors, k: int) -> None:
         raise ValueError("the bank must hold at least one vector of at least one number")
     if k < 1:
         raise ValueError(f"expected k of at least 1, found {k}")
-    for name, array in (("bank", bank), ("queries", queries)):
-        if not all(np.isfinite(array[rows]).all() for rows in chunks(len(array), array.shape[1])):
-            raise ValueError(f"the {name} must not hold NaN or infinite values")
 
 
-def unit_vectors(vectors: Features, middle: Floats | None = None) -> Vectors:
-    """Rows of Euclidean length 1, less a vector if given, float32, contiguous."""
-    unit = np.empty(vectors.shape, dtype=np.float32)
-
-    def fill(rows: slice) -> None:
-        part = vectors[rows].astype(np.float64)
-        length = np.sqrt(np.square(part).sum(axis=1, keepdims=True))
-        part /= np.where(length > 0, length, 1.0)
-        unit[rows] = part if middle is None else part - middle
-
-    in_threads(fill, chunks(len(vectors), vectors.shape[1], CACHED_FLOATS))
-    return unit
-
-
-def _collapse(unit: Vectors) -> tuple[Vectors, Integers]:
+def _collapse(unit: UnitRows) -> tuple[UnitRows, Integers]:
     """Distinct rows in order of first occurrence, and the index of the distinct row that each row equals.
 
     Matrix products may round equal rows differently, depending on their position in a block. Only collapsed
     rows have exactly equal similarities.
     """
-    origin, few = np.arange(len(unit)), unit[:, :: max(1, unit.shape[1] // HASHED)]
-    _, same, count = np.unique(_hashes(few), return_inverse=True, return_counts=True)
+    origin, few = np.arange(len(unit)), unit.vectors[:, :: max(1, unit.vectors.shape[1] // HASHED)]
+    hashes = _hashes(UnitRows(few, unit.length).every())
+    _, same, count = np.unique(hashes, return_inverse=True, return_counts=True)
     alike = np.flatnonzero(count[same] > 1)
-    _, first, same = np.unique(_hashes(unit[alike]), return_index=True, return_inverse=True)
+    _, first, same = np.unique(_hashes(unit.at(alike)), return_index=True, return_inverse=True)
     origin[alike] = alike[first[same]]
     repeated = np.flatnonzero(origin != np.arange(len(unit)))
-    for rows in chunks(len(repeated), unit.shape[1]):
+    for rows in chunks(len(repeated), unit.vectors.shape[1]):
         part = repeated[rows]
-        collided = part[(unit[part] != unit[origin[part]]).any(axis=1)]
+        collided = part[(unit.at(part) != unit.at(origin[part])).any(axis=1)]
         origin[collided] = collided  # a hash collision: the row stands for itself
     heads, group = np.unique(origin, return_inverse=True)
-    return (unit if len(heads) == len(unit) else unit[heads]), group
+    return unit if len(heads) == len(unit) else UnitRows(unit.vectors[heads], unit.length[heads]), group
 
 
 def _hashes(vectors: Vectors) -> NDArray[np.uint64]:

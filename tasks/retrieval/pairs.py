@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import hardshrink
 
 from layerboard.tasks.metrics.arrays import SHORTEST, Features, Floats, Integers, Mask, lengths
-from layerboard.tasks.metrics.neighbours import chunks, parallel, unit_vectors
+from layerboard.tasks.metrics.neighbours import as_unit_rows, chunks, parallel
 
 NEGATIVES = 10  # a false acceptance rate must amount to at least this many negative pairs
 LEVELS = 200  # approximate number of cosine levels of the pair counts per instance; for standard errors only
@@ -167,11 +167,9 @@ def retrieve(
     Source: Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, section 8.4.
     """
     groups = np.arange(len(features)) if groups is None else groups
-    if not np.isfinite(features).all():
-        raise ValueError("vectors must not hold NaN or infinite values")
     rows, places = np.flatnonzero(asks), np.flatnonzero(ranked)
     at = np.where(ranked, np.cumsum(ranked) - 1, NONE)[rows]  # database index of each query
-    wide = parallel(unit_vectors(features))
+    wide = parallel(as_unit_rows(features))
     queries, database = (
         PairedImages(_unit(features[each], device), shown[each], groups[each], wide)
         for each in (rows, places)

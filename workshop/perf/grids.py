@@ -49,7 +49,7 @@ def keypoint_rows(setting: Setting) -> Iterator[Row]:
         f"SPair, a pair, {POINTS} points, 14 x 14 x {dim}, {over}",
         milliseconds / (pairs * parts),
         "ms",
-        Budget(1.0),
+        Budget(0.2 if setting.card else 0.8),
         {"category": milliseconds},
         f"{pairs} pairs of {images} images",
     )
@@ -71,10 +71,7 @@ def drawn_pairs(images: int) -> Keypoints:
     return Keypoints("pairs", nothings(images), pairs, Coverage(()))
 
 
-# Why a step stays above its budget there: small products, a fifth too many, that read sources again.
-BOUND = (
-    "on a CPU products in windows alone take 1.8 to 2 x as long as so many in one matrix, tiles as they may"
-)
+BOUND = "on a CPU products in windows alone take 2.3 x as long as so many in one matrix"
 
 
 def video_rows(setting: Setting) -> Iterator[Row]:
@@ -94,7 +91,9 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     candidates = {"products": lambda: tokens @ sources, "step": lambda: propagator.step({0: next(coming)})}
     what = f"DAVIS, a frame a layer, {height} x {width} x {dim}, over as many products as its windows hold"
     note = f"{held / 1e6:.1f} million products of {dim} channels; {BOUND}"
-    yield take_turns(setting, candidates, 4).row(what, ("step", "products"), Budget(1.35), note)
+    yield take_turns(setting, candidates, 4).row(
+        what, ("step", "products"), Budget(3 if setting.card else 2), note
+    )
 
 
 def object_labels(height: int, width: int, setting: Setting) -> Tensor:
@@ -125,7 +124,7 @@ def region_rows(setting: Setting) -> Iterator[Row]:
         note += "; dilated by scipy, which is slower than the evaluator's OpenCV; not judged"
     what = f"J and F of {frames - 2} frames of {size[1]} x {size[0]}, official functions over ours"
     rounds = take_turns(setting, {"official": official, "ours": ours})
-    budget = Budget(7, at_least=True) if with_opencv else None
+    budget = Budget(8, at_least=True) if with_opencv else None
     yield rounds.row(what, ("official", "ours"), budget, note)
 
 

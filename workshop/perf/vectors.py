@@ -12,7 +12,7 @@ from torch import Tensor
 
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
-from layerboard.tasks.metrics.neighbours import Cosines, nearest
+from layerboard.tasks.metrics.neighbours import Cosines, as_unit_rows, nearest
 from layerboard.tasks.similarity.cka import Grams
 from layerboard.tasks.similarity.metric import CkaAccumulator
 from workshop.perf.grids import normal_tensor
@@ -109,7 +109,7 @@ def neighbour_rows(setting: Setting) -> Iterator[Row]:
     faster = min(("faiss", "torch"), key=rounds.milliseconds)
     yield rounds.row(f"k-NN, {size}, faiss over torch", ("faiss", "torch"))
     gaps = np.diff(nearest(vectors, asked, k).similarity)
-    close = (gaps > -Cosines([(vectors, asked)]).doubt).mean()
+    close = (gaps > -Cosines([(as_unit_rows(vectors), asked)]).doubt).mean()
     note = f"unit lengths, ties and duplicates included; float32 alone leaves {close:.1%} of the order open"
     what = f"the same, ours over {faster}, which is faster here"
     yield Row(
