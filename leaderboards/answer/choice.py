@@ -9,7 +9,15 @@ import pandas as pd
 
 from layerboard.leaderboards.answer.answer import Answer, telling
 from layerboard.leaderboards.answer.candidates import Candidate
-from layerboard.leaderboards.answer.phrases import FIRST, candidate_table, loss, named, reason, weights_text
+from layerboard.leaderboards.answer.phrases import (
+    FIRST,
+    candidate_table,
+    disturbed_text,
+    loss,
+    named,
+    reason,
+    weights_text,
+)
 from layerboard.leaderboards.blocks.blocks import Strong, Text
 from layerboard.leaderboards.blocks.display import enough_text, fixed, ms_text, pooling_name
 from layerboard.leaderboards.board.column import Column
@@ -154,10 +162,11 @@ def least_loss(answers: Sequence[Answer]) -> Choice | None:
 def price(choice: Choice) -> str:
     """What a choice costs: a pass of an image at each size that tasks show, and weights; "" if unknown."""
     time, count, deepest = ms_text(choice.costs["ms"]), len(choice.timed), choice.deepest
-    passes = f" in {count} passes, one at each size" if count > 1 else ""
-    noisy = " (disturbed)" if any(each.disturbed for each in choice.timed) else ""
-    size = weights_text(deepest, " parameters") if deepest.parameters >= 0 else ""
-    return ", ".join(filter(None, [f"{time} ms an image{passes}{noisy}" if time else "", size]))
+    together = " for all tasks together" if len(choice.candidates) > 1 else ""
+    together += f" (a forward pass at each of their {count} input sizes)" if count > 1 else ""
+    text = f"{time} ms an image{together}{disturbed_text(*choice.timed)}" if time else ""
+    size = f"{weights_text(deepest)} parameters" if deepest.parameters >= 0 else ""
+    return ", ".join(filter(None, [text, size]))
 
 
 def verdict(choice: Choice, answers: Sequence[Answer], titles: Mapping[str, str]) -> Text:
@@ -173,17 +182,36 @@ def verdict(choice: Choice, answers: Sequence[Answer], titles: Mapping[str, str]
     if len(answers) == 1:
         start, end = "Take ", f"{end} for {titles[answers[0].column.heading]}"
     what = name if more else f"{name}, layer {layer} of {deepest.depth}, {pooling_name(pooling)}"
-    costs, (worst, those) = price(choice), _worst(choice, answers)
-    if isnan(lost := choice.candidates[worst].loss):
-        risk = "How much it may lose is not known"
-    elif len(answers) == 1:
-        clause = loss(answers[0], deepest)
-        risk = f"It {clause} (95 %)" if lost else f"It is {clause}"
-    else:
-        where = f"O{those[1:]}, it" if those else "It"
-        most = f"up to {fixed(lost, 1)} points below the true best (95 %)"
-        risk = f"{where} may lose most in {titles[worst.heading]}: {most}"
-    return Text((start, Strong(what), f"{end}{f'; {costs}' if costs else ''}. {risk}."))
+    costs, risk = price(choice), _risk(choice, answers, titles)
+    return Text((start, Strong(what), f"{end}{f'; {costs}' if costs else ''}. {risk[0].upper()}{risk[1:]}."))
+
+
+def finding(choice: Choice, answers: Sequence[Answer]) -> str:
+    """What a chart of a choice shows: in how many tasks it scores highest, and whether at one layer."""
+    names = {column.labels[each.backbone] for column, each in choice.candidates.items()}
+    if len(names) > 1:
+        return "The best backbone of each task, and its layer"
+    (name,), best = names, sum(not each.difference for each in choice.candidates.values())
+    where = " in every task" if best == len(answers) else f" in {best} of {len(answers)} tasks"
+    where *= len(answers) > 1
+    (layer, _), *more = choice.places
+    places = "; its layer depends on the task" if more else f", at layer {layer} of {choice.deepest.depth}"
+    return f"{name} scores highest{where}{places}" if best else f"{name} among the others{places}"
+
+
+def _risk(choice: Choice, answers: Sequence[Answer], titles: Mapping[str, str]) -> str:
+    """What a choice may lose, and of several tasks where most; without capital letter and full stop."""
+    answer, those = _worst(choice, answers)
+    candidate, heading = choice.candidates[answer.column], answer.column.heading
+    if isnan(candidate.loss):
+        return "how much it may lose is not known"
+    if not candidate.loss:
+        every = f" in each {those or 'of the tasks'}" if len(answers) > 1 else ""
+        return f"it is {loss(answer, candidate)}{every}"
+    if len(answers) == 1:
+        return f"it {loss(answer, candidate)} (95 %)"
+    most = f"up to {fixed(candidate.loss, 1)} points below the true best (95 %)"
+    return f"{those}{', ' * bool(those)}it may lose most in {titles.get(heading, heading)}: {most}"
 
 
 def explain(choice: Choice, answers: Sequence[Answer], max_loss: float, *, short: bool = False) -> str:
@@ -192,31 +220,34 @@ def explain(choice: Choice, answers: Sequence[Answer], max_loss: float, *, short
     ``short``: of several tasks, only that in which it may lose most.
     """
     if len(answers) == 1:
-        reasons = {answers[0].column: reason(answers[0], choice.deepest)}
+        reasons = [reason(answers[0], choice.deepest)]
+    elif short:
+        worst, _ = _worst(choice, answers)
+        candidate = choice.candidates[worst.column]
+        scored = reason(worst, candidate, risk=False)
+        reasons = [_risk(choice, answers, {}), f"there it {scored}" if candidate.loss else ""]
+        if isnan(candidate.loss):
+            reasons = [f"furthest from the best, {worst.column.heading}: {scored}"]
     else:
-        reasons = {
-            answer.column: f"{answer.column.heading}: {reason(answer, choice.candidates[answer.column])}"
+        reasons = [
+            f"{answer.column.heading}: {reason(answer, choice.candidates[answer.column])}"
             for answer in answers
-        }
-        if short:
-            worst, those = _worst(choice, answers)
-            where = "furthest from the best" if isnan(choice.candidates[worst].loss) else f"at worst {those}"
-            reasons = {worst: f"{where.rstrip()}, {reasons[worst]}"}
-    return "; ".join(filter(None, [compromise_text(choice, max_loss), *reasons.values()]))
+        ]
+    return "; ".join(filter(None, [compromise_text(choice, max_loss), *reasons]))
 
 
-def _worst(choice: Choice, answers: Sequence[Answer]) -> tuple[Column, str]:
-    """The task in which a choice may lose most, and "of the tasks ..." among which that is, "" for all.
+def _worst(choice: Choice, answers: Sequence[Answer]) -> tuple[Answer, str]:
+    """The answer in whose task a choice may lose most, and "of the tasks ..." it is one of, "" for all.
 
     If no loss is known, it is the one in which the choice is furthest below the best.
     """
-    ranking = {answer.column: choice.candidates[answer.column] for answer in telling(answers)}
-    known = {column: each for column, each in ranking.items() if not isnan(each.loss)}
+    ranking = telling(answers)
+    known = [answer for answer in ranking if not isnan(choice.candidates[answer.column].loss)]
     if not known:
-        return min(ranking, key=lambda column: ranking[column].difference), ""
+        return min(ranking, key=lambda answer: choice.candidates[answer.column].difference), ""
     those = f"of the tasks {THAT_RANK}" if len(ranking) < len(answers) else ""
     those = "of the tasks with a known loss" if len(known) < len(ranking) else those
-    return max(known, key=lambda column: known[column].loss), those
+    return max(known, key=lambda answer: choice.candidates[answer.column].loss), those
 
 
 def compromise_text(choice: Choice, max_loss: float) -> str:

@@ -2,27 +2,34 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from textwrap import wrap
 from typing import Any
 
 from markupsafe import Markup
 
 from layerboard.leaderboards.answer.answer import Answer
-from layerboard.leaderboards.answer.choice import Choice, choose, compromise_text, verdict
+from layerboard.leaderboards.answer.candidates import Candidate
+from layerboard.leaderboards.answer.choice import Choice, choose, compromise_text, finding, verdict
 from layerboard.leaderboards.answer.phrases import cannot_rank, details, lead, loss, scored_text
 from layerboard.leaderboards.blocks.blocks import Text
-from layerboard.leaderboards.blocks.display import MAX_LOSS, fixed, plain_name, task_display
+from layerboard.leaderboards.blocks.display import MAX_LOSS, fixed, plain_name, pooling_name, task_display
 from layerboard.leaderboards.board.frames import PIXELS, RANDOM
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.leaderboards.report.views import view_named
 
 TITLE = 18  # letters of a line of a title in the chart
+NAMED = 5  # of the lines beside the advised one, so many of the highest have names in a single panel
 
 
 def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
-    """One sentence for all columns that have a score, with its chart; caveats; and a card for each column."""
+    """One sentence for all columns that have a score, with its chart; caveats; and a card for each column.
+
+    Cards tell the best of each task, and if that is not what is advised for all tasks, the latter beside it.
+    """
     choice, titles = advised(answers), card_titles(answers)
+    for_all = common(choice) and len(answers) > 1
     cards, caveats = list[dict[str, Any]](), list[str]()
     for answer in answers:
         column, best, title = answer.column, answer.best, titles[answer.column.heading]
@@ -31,22 +38,31 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
         source = f"scored by {column.heading} on {plain_name(column.dataset_name)}"
         card = {"title": title, "asks": task_display(column.task).asks, "best": best, "score": score}
         card |= {"interval": scored_text(best).removeprefix(score), "anchor": report.looks[label]["anchor"]}
+        card["vectors"] = pooling_name(best.pooling)
+        card["advised"] = _advised_beside(answer, choice.candidates[column]) if for_all else ""
         card |= {"backbone": label, "sure": "; ".join(filter(None, [lost, lead(answer)]))}
         card |= {"baselines": _baselines(answer, report), "facts": [source, *details(answer)]}
         cards.append(card)
         caveats += [f"{title}: {cannot_rank(answer)}."] if answer.baselines else []
-    if len(answers) > 1 and common(choice):
-        why = compromise_text(choice, MAX_LOSS)
-        caveats.insert(
-            0, f"{why[:1].upper()}{why[1:]}. " * bool(why) + "The best of each task is on its card."
-        )
+    if for_all and (why := compromise_text(choice, MAX_LOSS)):
+        caveats.insert(0, f"{why[0].upper()}{why[1:]}.")
     return filled(
         "answer",
         verdict=verdict(choice, answers, titles),
         caveats=[*(Text((text,)) for text in (*report.board.warnings, *caveats)), *report.disturbed],
-        view=view_named("advice"),
+        view=replace(view_named("advice"), title=finding(choice, answers)),
+        for_all=for_all,
         cards=cards,
     )
+
+
+def _advised_beside(answer: Answer, chosen: Candidate) -> str:
+    """What is advised for all tasks, beside the best of one."""
+    if chosen == answer.best:
+        return "as advised above"
+    label = answer.column.labels[chosen.backbone]
+    place = f"layer {chosen.layer} of {chosen.depth}, {pooling_name(chosen.pooling)}"
+    return f"advised above: {label}, {place}: {scored_text(chosen)}"
 
 
 def advised(answers: Sequence[Answer]) -> Choice:
@@ -79,9 +95,10 @@ def chart_words(answers: Sequence[Answer]) -> dict[str, Any]:
         lines.append(f"layer {each.layer}: {fixed(each.value, 1)} %")
         vectors = "" if column.poolings[each.backbone] == each.pooling else each.pooling
         advice[heading] = {"backbone": label, "layer": each.layer, "vectors": vectors, "lines": lines}
-    axes: dict[str, Any] = {"panel_height": 64, "panel_across": None, "panel_score": None}
+    axes: dict[str, Any] = {"panel_height": 64, "panel_across": None, "panel_score": None, "named_lines": 1}
     if len(advice) == 1:
         axes = {"panel_height": 240, "panel_across": "layer", "panel_score": f"{answers[0].column.metric}, %"}
+        axes["named_lines"] = NAMED
     return axes | {"advice": advice, "advised_tasks": [*advice]}
 
 

@@ -92,9 +92,12 @@ def _inner(word: object, *, literal: bool) -> str:
     return json.dumps(word) if literal else str(word)
 
 
-def spaced_labels(height: int, by: Sequence[str] = ()) -> list[Spec]:
+def spaced_labels(
+    height: int | str, by: Sequence[str] = (), panel: Sequence[str] = (), ends: Sequence[str] = ("value",) * 2
+) -> list[Spec]:
     """Transforms to the last row of each line, with ``end``: the height of its label.
 
+    ``panel`` are fields by which panels differ; ``ends`` are fields of the ends of their vertical axis.
     Labels in one place, or in each group ``by`` some fields, do not overlap, and are as close below the ends
     as that allows: from the highest one on, the running minimum of the heights after a shift by the distance
     `LABEL` for each label above.
@@ -102,12 +105,12 @@ def spaced_labels(height: int, by: Sequence[str] = ()) -> list[Spec]:
     gap = f"{LABEL} / {height} * (datum.high - datum.low)"
     return [
         {"filter": MEASURED},
-        _joined(high=("max", "value"), low=("min", "value")),
-        _joined(["backbone"], last=("max", "layer")),
+        _joined(panel, low=("min", ends[0]), high=("max", ends[1])),
+        _joined(["backbone", *panel], last=("max", "layer")),
         {"filter": "datum.layer == datum.last"},
-        _window("above", "row_number", "", [_HIGHEST], by),
+        _window("above", "row_number", "", [_HIGHEST], [*by, *panel]),
         _calculate("shifted", f"datum.value + datum.above * {gap}"),
-        _window("least", "min", "shifted", [{"field": "above"}], by),
+        _window("least", "min", "shifted", [{"field": "above"}], [*by, *panel]),
         _calculate("end", f"datum.least - datum.above * {gap}"),
     ]
 
@@ -277,12 +280,17 @@ def panels() -> Spec:
 def advised_curves() -> Spec:
     """Curves over layers, a panel a task; what is advised is blue with a ring at its layer, all others grey.
 
-    ``role`` says which rows are of the advised backbone, in the advised vectors.
+    ``role`` says which rows are of the advised backbone, in the advised vectors. Where there is room beside
+    panels, the highest of the others have names where they end, and in a single panel so has what is advised.
     """
     bare = {"title": "{panel_across}", "axis": {"tickMinStep": "{tick}", "tickCount": 4}}
     places = {"x": _ACROSS | bare, "y": _VALUE | {"title": "{panel_score}", "axis": {"tickCount": 3}}}
     band = places | {"y": places["y"] | {"field": "ci_low"}, "y2": {"field": "ci_high"}}
-    grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "opacity": 0.45, "aria": False}
+    grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}
+    faint = {
+        "detail": {"field": "backbone"},
+        "opacity": {"condition": {"test": "datum.named", "value": 1}, "value": 0.45},
+    }
     tips = [_tip("backbone"), _tip("where", "layer"), _tip("score", "score"), *_SCORE_TIPS[3:]]
     marks: list[tuple[Spec, Spec, str]] = [
         ({"type": "area", "opacity": 0.2, "aria": False}, band, "datum.own"),
@@ -295,8 +303,17 @@ def advised_curves() -> Spec:
         ),
     ]
     blue = {"color": "var(--accent, #0072b2)"}
-    layers = [_plotted(grey, places | {"detail": {"field": "backbone"}}, "!datum.own")]
+    layers = [_plotted(grey, places | faint, "!datum.own")]
     layers += [_plotted(mark | blue, encoding, only) for mark, encoding, only in marks]
+    name = _name(4) | {"fontSize": 9.5, "limit": "{beside}", "baseline": "middle"}
+    label = {
+        "x": {"value": "width"},
+        "y": {"field": "end", "type": "quantitative"},
+        "text": {"field": "backbone"},
+    }
+    label["color"] = {"condition": {"test": "datum.own"} | {"value": blue["color"]}, "value": INK}
+    named = [{"filter": "datum.named"}, *spaced_labels("{panel_height}", [], ["column"], ["bottom", "top"])]
+    layers.append({"transform": named, **_plotted(name, label)})
     header = {"labelAnchor": "start", "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 0}
     header |= {"labelExpr": "{=advice}[datum.value].lines", "labelPadding": 4}
     field = {"field": "column", "type": "nominal", "title": None, "sort": "{advised_tasks}", "header": header}
@@ -308,6 +325,18 @@ def advised_curves() -> Spec:
         {"filter": "datum.measure == datum.column"},
         {"filter": "datum.vectors == (datum.own ? datum.advice.vectors : '')"},
         _calculate("role", "datum.own ? datum.layer == datum.advice.layer ? 'advised' : 'own' : 'other'"),
+        *(
+            _calculate(f"own_{end}", f"datum.own && isValid(datum.{end}) ? datum.{end} : datum.value")
+            for end in ("ci_low", "ci_high")
+        ),
+        _joined(["column"], bottom=("min", "own_ci_low"), top=("max", "own_ci_high")),
+        _joined(["column", "backbone"], peak=("max", "value")),
+        _window(
+            "nth", "dense_rank", "", [_HIGHEST | {"field": "own"}, _HIGHEST | {"field": "peak"}], ["column"]
+        ),
+        _calculate(
+            "named", "{=beside} && datum.nth <= {named_lines} + 1 && (!datum.own || {named_lines} > 1)"
+        ),
     ]
     spec = {"facet": field, "spec": inner, "columns": "{columns}", "spacing": 10, "resolve": apart}
     return _open(_PLACE, *transforms) | spec

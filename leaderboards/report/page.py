@@ -55,7 +55,7 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
     return offline_page(
         *("page", "report", ["report", "examples"] if examples else ["report"]),
         scripts=" 'unsafe-eval'",  # which makes functions of chart expressions
-        suite=name if name != suite else f"{suite} suite",
+        suite=f"own images in {name}" if name != suite else f"{suite} suite",
         scored=not report.best.empty,
         lead=_lead(report),
         looks=report.looks.values(),
@@ -172,5 +172,17 @@ def _view(view: ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, An
     changed += [choice for choice in view.where.values() if isinstance(choice, str)]
     changed += {"picked": ["picked"], "listed": ["members"]}.get(view.backbones, [])
     changed += ["theme"] if view.renderer == "canvas" else []  # its ink is fixed when it is drawn
-    names = ("spec", "frame", "csv", "what", "where", "backbones", "steps", "cursor", "renderer", "panel")
+    names = (
+        "spec",
+        "frame",
+        "csv",
+        "what",
+        "where",
+        "backbones",
+        "steps",
+        "cursor",
+        "renderer",
+        "panel",
+        "beside",
+    )
     return {name: getattr(view, name) for name in names} | {"choices": changed}
