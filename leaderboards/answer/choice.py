@@ -163,7 +163,7 @@ def price(choice: Choice) -> str:
     """What a choice costs: a pass of an image at each size that tasks show, and weights; "" if unknown."""
     time, count, deepest = ms_text(choice.costs["ms"]), len(choice.timed), choice.deepest
     together = " for all tasks together" if len(choice.candidates) > 1 else ""
-    together += f" (a forward pass at each of their {count} input sizes)" if count > 1 else ""
+    together += f", shown at their {count} input sizes" if count > 1 else ""
     text = f"{time} ms an image{together}{disturbed_text(*choice.timed)}" if time else ""
     size = f"{weights_text(deepest)} parameters" if deepest.parameters >= 0 else ""
     return ", ".join(filter(None, [text, size]))

@@ -20,7 +20,7 @@ from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.leaderboards.report.views import view_named
 
 TITLE = 18  # letters of a line of a title in the chart
-NAMED = 5  # of the lines beside the advised one, so many of the highest have names in a single panel
+NAMED = 8  # of the lines beside the advised one, so many of the highest have names in a single panel
 
 
 def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
@@ -95,10 +95,10 @@ def chart_words(answers: Sequence[Answer]) -> dict[str, Any]:
         lines.append(f"layer {each.layer}: {fixed(each.value, 1)} %")
         vectors = "" if column.poolings[each.backbone] == each.pooling else each.pooling
         advice[heading] = {"backbone": label, "layer": each.layer, "vectors": vectors, "lines": lines}
-    axes: dict[str, Any] = {"panel_height": 64, "panel_across": None, "panel_score": None, "named_lines": 1}
+    axes: dict[str, Any] = {"panel_height": 64, "panel_across": None, "panel_score": None, "names": 1}
     if len(advice) == 1:
-        axes = {"panel_height": 240, "panel_across": "layer", "panel_score": f"{answers[0].column.metric}, %"}
-        axes["named_lines"] = NAMED
+        score = f"{answers[0].column.metric}, %"
+        axes = {"panel_height": 240, "panel_across": "layer", "panel_score": score, "names": NAMED}
     return axes | {"advice": advice, "advised_tasks": [*advice]}
 
 

@@ -93,11 +93,11 @@ def _inner(word: object, *, literal: bool) -> str:
 
 
 def spaced_labels(
-    height: int | str, by: Sequence[str] = (), panel: Sequence[str] = (), ends: Sequence[str] = ("value",) * 2
+    height: int | str, by: Sequence[str] = (), low: str = "value", high: str = "value"
 ) -> list[Spec]:
     """Transforms to the last row of each line, with ``end``: the height of its label.
 
-    ``panel`` are fields by which panels differ; ``ends`` are fields of the ends of their vertical axis.
+    The vertical axis of so many pixels reaches from the least ``low`` to the greatest ``high`` of the rows.
     Labels in one place, or in each group ``by`` some fields, do not overlap, and are as close below the ends
     as that allows: from the highest one on, the running minimum of the heights after a shift by the distance
     `LABEL` for each label above.
@@ -105,12 +105,12 @@ def spaced_labels(
     gap = f"{LABEL} / {height} * (datum.high - datum.low)"
     return [
         {"filter": MEASURED},
-        _joined(panel, low=("min", ends[0]), high=("max", ends[1])),
-        _joined(["backbone", *panel], last=("max", "layer")),
+        _joined(high=("max", high), low=("min", low)),
+        _joined(["backbone"], last=("max", "layer")),
         {"filter": "datum.layer == datum.last"},
-        _window("above", "row_number", "", [_HIGHEST], [*by, *panel]),
+        _window("above", "row_number", "", [_HIGHEST], by),
         _calculate("shifted", f"datum.value + datum.above * {gap}"),
-        _window("least", "min", "shifted", [{"field": "above"}], [*by, *panel]),
+        _window("least", "min", "shifted", [{"field": "above"}], by),
         _calculate("end", f"datum.least - datum.above * {gap}"),
     ]
 
@@ -287,10 +287,7 @@ def advised_curves() -> Spec:
     places = {"x": _ACROSS | bare, "y": _VALUE | {"title": "{panel_score}", "axis": {"tickCount": 3}}}
     band = places | {"y": places["y"] | {"field": "ci_low"}, "y2": {"field": "ci_high"}}
     grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}
-    faint = {
-        "detail": {"field": "backbone"},
-        "opacity": {"condition": {"test": "datum.named", "value": 1}, "value": 0.45},
-    }
+    faint: Spec = {"opacity": {"condition": {"test": "datum.named", "value": 1}, "value": 0.45}}
     tips = [_tip("backbone"), _tip("where", "layer"), _tip("score", "score"), *_SCORE_TIPS[3:]]
     marks: list[tuple[Spec, Spec, str]] = [
         ({"type": "area", "opacity": 0.2, "aria": False}, band, "datum.own"),
@@ -303,17 +300,15 @@ def advised_curves() -> Spec:
         ),
     ]
     blue = {"color": "var(--accent, #0072b2)"}
-    layers = [_plotted(grey, places | faint, "!datum.own")]
+    layers = [_plotted(grey, places | faint | {"detail": {"field": "backbone"}}, "!datum.own")]
     layers += [_plotted(mark | blue, encoding, only) for mark, encoding, only in marks]
     name = _name(4) | {"fontSize": 9.5, "limit": "{beside}", "baseline": "middle"}
-    label = {
-        "x": {"value": "width"},
-        "y": {"field": "end", "type": "quantitative"},
-        "text": {"field": "backbone"},
-    }
+    label = {"x": {"value": "width"}, "y": _VALUE | {"field": "end"}, "text": {"field": "backbone"}}
     label["color"] = {"condition": {"test": "datum.own"} | {"value": blue["color"]}, "value": INK}
-    named = [{"filter": "datum.named"}, *spaced_labels("{panel_height}", [], ["column"], ["bottom", "top"])]
-    layers.append({"transform": named, **_plotted(name, label)})
+    ends = {"from": "ci_low", "to": "ci_high"}  # of the panel, whose band may reach beyond all lines
+    spaced = [_calculate(end, f"isValid(datum.{ci}) ? datum.{ci} : datum.value") for end, ci in ends.items()]
+    spaced = [{"filter": "datum.named"}, *spaced, *spaced_labels("{panel_height}", ["column"], *ends)]
+    layers.append({"transform": spaced, **_plotted(name, label)})
     header = {"labelAnchor": "start", "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 0}
     header |= {"labelExpr": "{=advice}[datum.value].lines", "labelPadding": 4}
     field = {"field": "column", "type": "nominal", "title": None, "sort": "{advised_tasks}", "header": header}
@@ -325,18 +320,11 @@ def advised_curves() -> Spec:
         {"filter": "datum.measure == datum.column"},
         {"filter": "datum.vectors == (datum.own ? datum.advice.vectors : '')"},
         _calculate("role", "datum.own ? datum.layer == datum.advice.layer ? 'advised' : 'own' : 'other'"),
-        *(
-            _calculate(f"own_{end}", f"datum.own && isValid(datum.{end}) ? datum.{end} : datum.value")
-            for end in ("ci_low", "ci_high")
-        ),
-        _joined(["column"], bottom=("min", "own_ci_low"), top=("max", "own_ci_high")),
         _joined(["column", "backbone"], peak=("max", "value")),
         _window(
-            "nth", "dense_rank", "", [_HIGHEST | {"field": "own"}, _HIGHEST | {"field": "peak"}], ["column"]
+            "nth", "dense_rank", "", [_HIGHEST | {"field": each} for each in ("own", "peak")], ["column"]
         ),
-        _calculate(
-            "named", "{=beside} && datum.nth <= {named_lines} + 1 && (!datum.own || {named_lines} > 1)"
-        ),
+        _calculate("named", "{=beside} && datum.nth <= {names} + 1 && (!datum.own || {names} > 1)"),
     ]
     spec = {"facet": field, "spec": inner, "columns": "{columns}", "spacing": 10, "resolve": apart}
     return _open(_PLACE, *transforms) | spec

@@ -172,17 +172,5 @@ def _view(view: ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, An
     changed += [choice for choice in view.where.values() if isinstance(choice, str)]
     changed += {"picked": ["picked"], "listed": ["members"]}.get(view.backbones, [])
     changed += ["theme"] if view.renderer == "canvas" else []  # its ink is fixed when it is drawn
-    names = (
-        "spec",
-        "frame",
-        "csv",
-        "what",
-        "where",
-        "backbones",
-        "steps",
-        "cursor",
-        "renderer",
-        "panel",
-        "beside",
-    )
+    names = ("spec", "frame", "csv", "what", "where", "backbones", "steps", "cursor", "renderer", "panel")
     return {name: getattr(view, name) for name in names} | {"choices": changed}
