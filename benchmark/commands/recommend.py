@@ -311,10 +311,10 @@ def ticket(advice: Advice, max_loss: float) -> str:
     for column, each in taken:
         tasks.setdefault(named(each).removeprefix(f"{each.backbone} "), []).append(column.task)
     places = [f"{layer} ({', '.join(names)})" if len(tasks) > 1 else layer for layer, names in tasks.items()]
-    titles = [task_display(column.task).title for column, _ in taken]
     scores = (
-        f"{title}, {column.heading} {scored_text(each)} ({counted(each.n, each.unit)})"
-        for title, (column, each) in zip(titles, taken, strict=True)
+        f"{task_display(column.task).title}, {column.heading} "
+        f"{scored_text(each)} ({counted(each.n, each.unit)})"
+        for column, each in taken
     )
     clause = lead if len(answers) == 1 else cannot_rank
     best = [[f"{each.column.heading} {named(each.best)}", clause(each)] for each in answers]

@@ -29,6 +29,15 @@ def scored_text(candidate: Candidate) -> str:
     return display.score_text(candidate.value, candidate.ci_low, candidate.ci_high)
 
 
+def layer_in_words(candidate: Candidate) -> str:
+    """Layer and vectors of a candidate in words: ``layer 8 of 12, class token``."""
+    return f"layer {candidate.layer} of {candidate.depth}, {display.pooling_name(candidate.pooling)}"
+
+
+def _ms_text(candidate: Candidate) -> str:
+    return display.ms_text(candidate.ms)
+
+
 def disturbed_text(*candidates: Candidate) -> str:
     """That other work disturbed the time of one of some candidates, in brackets; "" if it did not."""
     noisy = any(each.disturbed and each.ms >= 0 for each in candidates)
@@ -44,7 +53,7 @@ def weights_text(candidate: Candidate) -> str:
 def speed_text(candidate: Candidate, on: str = "") -> str:
     """The time of an image and the size at which it was shown; "" if it is unknown."""
     at = f" at {candidate.timed_at}" if candidate.timed_at else ""
-    text = f"{display.ms_text(candidate.ms)} ms an image{at}{on}{disturbed_text(candidate)}"
+    text = f"{_ms_text(candidate)} ms an image{at}{on}{disturbed_text(candidate)}"
     return text if candidate.ms >= 0 else ""
 
 
@@ -58,14 +67,11 @@ def costs_text(answer: Answer) -> str:
 
 def _saving(candidate: Candidate, best: Candidate) -> str:
     """What one candidate costs instead of another: time, or if unknown, weights, or its layer."""
-    costs: tuple[tuple[str, Callable[[Candidate], str], str, str], ...] = (
-        ("ms", lambda each: display.ms_text(each.ms), "ms", disturbed_text(candidate, best)),
-        ("parameters", weights_text, "parameters", ""),
-    )
-    for name, text, unit, noisy in costs:
-        cost, other = getattr(candidate, name), getattr(best, name)
+    for unit, text in (("ms", _ms_text), ("parameters", weights_text)):
+        cost, other = getattr(candidate, unit), getattr(best, unit)
         if cost >= 0 and other >= 0 and cost != other:
             than = "instead of" if cost < other else "against"
+            noisy = disturbed_text(candidate, best) * (unit == "ms")
             return f"{text(candidate)} {unit} {than} {text(best)}{noisy}"
     return f"layer {candidate.layer} of {candidate.depth}"
 
@@ -158,7 +164,6 @@ def details(answer: Answer) -> list[str]:
     """Everything that a card tells below its answer."""
     names = ", ".join(answer.column.labels[name] for name in answer.rivals)
     clauses = [
-        f"features: {display.pooling_name(answer.best.pooling)}",
         f"{display.NOT_WORSE}: {names}" if len(answer.rivals) > MOST_NAMED else "",
         untested_text(answer),
         too_few_text(answer),
@@ -193,12 +198,6 @@ def _milliseconds(answers: Sequence[Answer]) -> Iterator[str]:
         yield f"ms: latency of one image up to that layer,{size} on {timed[0].device}."
 
 
-def _thresholds(answers: Sequence[Answer]) -> Iterator[str]:
-    for answer in answers:
-        if answer.best.thresholds:
-            yield f"{answer.column.heading}, {named(answer.best)}: {answer.best.thresholds}."
-
-
 def _by_task(clause: Callable[[Answer], str]) -> Callable[[Sequence[Answer]], Iterator[str]]:
     """One note for each clause on some answers, behind the names of their tasks."""
 
@@ -218,7 +217,9 @@ NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
     "too few": _by_task(too_few_text),
     "ms": _milliseconds,
     "untested": _by_task(untested_text),
-    "thresholds": _thresholds,
+    "thresholds": _by_task(
+        lambda answer: answer.best.thresholds and f"{named(answer.best)}, {answer.best.thresholds}"
+    ),
     "partial": _partial,
 }
 SHOWN = ("baselines", "too few", "loss", "ms", "thresholds", "partial")  # below `answer_table`
@@ -240,7 +241,7 @@ CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
     "vectors": lambda _, each: each.pooling,
     "score": lambda _, each: scored_text(each),
     "loses at most": lambda _, each: display.fixed(each.loss, 1),
-    "ms": lambda _, each: display.ms_text(each.ms) + " (disturbed)" * bool(disturbed_text(each)),
+    "ms": lambda _, each: _ms_text(each) + " (disturbed)" * bool(disturbed_text(each)),
     "at, px": lambda _, each: each.timed_at,
     "weights": lambda _, each: weights_text(each),
     "dim": lambda _, each: display.fixed(each.dim, 0),

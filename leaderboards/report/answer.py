@@ -11,9 +11,16 @@ from markupsafe import Markup
 from layerboard.leaderboards.answer.answer import Answer
 from layerboard.leaderboards.answer.candidates import Candidate
 from layerboard.leaderboards.answer.choice import Choice, choose, compromise_text, finding, verdict
-from layerboard.leaderboards.answer.phrases import cannot_rank, details, lead, loss, scored_text
+from layerboard.leaderboards.answer.phrases import (
+    cannot_rank,
+    details,
+    layer_in_words,
+    lead,
+    loss,
+    scored_text,
+)
 from layerboard.leaderboards.blocks.blocks import Text
-from layerboard.leaderboards.blocks.display import MAX_LOSS, fixed, plain_name, pooling_name, task_display
+from layerboard.leaderboards.blocks.display import MAX_LOSS, fixed, narrow, plain_name, task_display
 from layerboard.leaderboards.board.frames import PIXELS, RANDOM
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
@@ -29,21 +36,10 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
     Cards tell the best of each task, and if that is not what is advised for all tasks, the latter beside it.
     """
     choice, titles = advised(answers), card_titles(answers)
-    for_all = common(choice) and len(answers) > 1
-    cards, caveats = list[dict[str, Any]](), list[str]()
-    for answer in answers:
-        column, best, title = answer.column, answer.best, titles[answer.column.heading]
-        label, score = column.labels[best.backbone], fixed(best.value, 1)
-        lost = f"{loss(answer, best)} (95 %)" if best.loss > 0 else ""
-        source = f"scored by {column.heading} on {plain_name(column.dataset_name)}"
-        card = {"title": title, "asks": task_display(column.task).asks, "best": best, "score": score}
-        card |= {"interval": scored_text(best).removeprefix(score), "anchor": report.looks[label]["anchor"]}
-        card["vectors"] = pooling_name(best.pooling)
-        card["advised"] = _advised_beside(answer, choice.candidates[column]) if for_all else ""
-        card |= {"backbone": label, "sure": "; ".join(filter(None, [lost, lead(answer)]))}
-        card |= {"baselines": _baselines(answer, report), "facts": [source, *details(answer)]}
-        cards.append(card)
-        caveats += [f"{title}: {cannot_rank(answer)}."] if answer.baselines else []
+    for_all = len(answers) > 1 and choice.label != ""
+    chosen = choice.candidates if for_all else {}
+    cards = [_card(each, report, titles[each.column.heading], chosen.get(each.column)) for each in answers]
+    caveats = [f"{titles[each.column.heading]}: {cannot_rank(each)}." for each in answers if each.baselines]
     if for_all and (why := compromise_text(choice, MAX_LOSS)):
         caveats.insert(0, f"{why[0].upper()}{why[1:]}.")
     return filled(
@@ -56,13 +52,19 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
     )
 
 
-def _advised_beside(answer: Answer, chosen: Candidate) -> str:
-    """What is advised for all tasks, beside the best of one."""
-    if chosen == answer.best:
-        return "as advised above"
-    label = answer.column.labels[chosen.backbone]
-    place = f"layer {chosen.layer} of {chosen.depth}, {pooling_name(chosen.pooling)}"
-    return f"advised above: {label}, {place}: {scored_text(chosen)}"
+def _card(answer: Answer, report: Report, title: str, chosen: Candidate | None) -> dict[str, Any]:
+    """What the card of one task shows: its best, and beside it what is ``chosen`` for all tasks if any is."""
+    column, best, label = answer.column, answer.best, answer.column.labels[answer.best.backbone]
+    beside, lost = "as advised above" * bool(chosen), f"{loss(answer, best)} (95 %)" if best.loss > 0 else ""
+    if chosen and chosen != best:
+        place = f"{column.labels[chosen.backbone]}, {layer_in_words(chosen)}"
+        beside = f"advised above: {place}: {scored_text(chosen)} %"
+    source = f"scored by {column.heading} on {plain_name(column.dataset_name)}"
+    card = {"title": title, "asks": task_display(column.task).asks, "best": best, "beside": beside}
+    card |= {"backbone": label, "anchor": report.looks[label]["anchor"], "place": layer_in_words(best)}
+    card |= {"scored": scored_text(best), "interval": narrow(best.ci_low, best.ci_high)}
+    card |= {"sure": "; ".join(filter(None, [lost, lead(answer)])), "facts": [source, *details(answer)]}
+    return card | {"baselines": _baselines(answer, report)}
 
 
 def advised(answers: Sequence[Answer]) -> Choice:
@@ -70,11 +72,6 @@ def advised(answers: Sequence[Answer]) -> Choice:
     for choice in choose(answers, MAX_LOSS) if len(answers) > 1 else ():
         return choice
     return Choice({answer.column: answer.best for answer in answers})
-
-
-def common(choice: Choice) -> bool:
-    """Whether a choice is of one backbone for all of its columns."""
-    return len({each.backbone for each in choice.candidates.values()}) == 1
 
 
 def card_titles(answers: Sequence[Answer]) -> dict[str, str]:
@@ -91,7 +88,7 @@ def chart_words(answers: Sequence[Answer]) -> dict[str, Any]:
     for column, each in choice.candidates.items():
         label, heading = column.labels[each.backbone], column.heading
         lines = wrap(titles[heading], TITLE) if len(titles) > 1 else [titles[heading]]
-        lines += [] if common(choice) else wrap(label, TITLE)
+        lines += [] if choice.label else wrap(label, TITLE)
         lines.append(f"layer {each.layer}: {fixed(each.value, 1)} %")
         vectors = "" if column.poolings[each.backbone] == each.pooling else each.pooling
         advice[heading] = {"backbone": label, "layer": each.layer, "vectors": vectors, "lines": lines}

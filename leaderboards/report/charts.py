@@ -24,6 +24,7 @@ BANDS = 3  # maximum number of lines that have interval bands
 DARK = 0.62  # share of the colours, from the lowest, on which text is white
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
 CELL = {"type": "rect", "aria": False}  # a filled cell of a map
+FRAME = CELL | {"filled": False, "stroke": ACCENT, "strokeWidth": 2.5}  # around the cell of a best layer
 IS_BEST = "datum.place == 'best'"  # whether a row is of the best layer of its backbone
 MEASURED = f"datum.place != '{OTHERS}'"
 IS_PICKED = "indexof({=picked}, datum.backbone) >= 0"
@@ -277,6 +278,17 @@ def panels() -> Spec:
     return _open(_PLACE) | facet | {"columns": "{columns}", "spec": inner}
 
 
+def _names_beside(colour: str) -> Spec:
+    """The names of ``named`` lines beside their panel, at their ends; that of what is advised in a colour."""
+    name = _name(4) | {"fontSize": 9.5, "limit": "{beside}", "baseline": "middle"}
+    label = {"x": {"value": "width"}, "y": _VALUE | {"field": "end"}, "text": {"field": "backbone"}}
+    label["color"] = {"condition": {"test": "datum.own", "value": colour}, "value": INK}
+    ends = {"from": "ci_low", "to": "ci_high"}  # of the panel, whose band may reach beyond all lines
+    spaced = [_calculate(end, f"isValid(datum.{ci}) ? datum.{ci} : datum.value") for end, ci in ends.items()]
+    spaced += spaced_labels("{panel_height}", ["column"], *ends)
+    return {"transform": [{"filter": "datum.named"}, *spaced], **_plotted(name, label)}
+
+
 def advised_curves() -> Spec:
     """Curves over layers, a panel a task; what is advised is blue with a ring at its layer, all others grey.
 
@@ -302,18 +314,13 @@ def advised_curves() -> Spec:
     blue = {"color": "var(--accent, #0072b2)"}
     layers = [_plotted(grey, places | faint | {"detail": {"field": "backbone"}}, "!datum.own")]
     layers += [_plotted(mark | blue, encoding, only) for mark, encoding, only in marks]
-    name = _name(4) | {"fontSize": 9.5, "limit": "{beside}", "baseline": "middle"}
-    label = {"x": {"value": "width"}, "y": _VALUE | {"field": "end"}, "text": {"field": "backbone"}}
-    label["color"] = {"condition": {"test": "datum.own"} | {"value": blue["color"]}, "value": INK}
-    ends = {"from": "ci_low", "to": "ci_high"}  # of the panel, whose band may reach beyond all lines
-    spaced = [_calculate(end, f"isValid(datum.{ci}) ? datum.{ci} : datum.value") for end, ci in ends.items()]
-    spaced = [{"filter": "datum.named"}, *spaced, *spaced_labels("{panel_height}", ["column"], *ends)]
-    layers.append({"transform": spaced, **_plotted(name, label)})
+    layers.append(_names_beside(blue["color"]))
     header = {"labelAnchor": "start", "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 0}
     header |= {"labelExpr": "{=advice}[datum.value].lines", "labelPadding": 4}
     field = {"field": "column", "type": "nominal", "title": None, "sort": "{advised_tasks}", "header": header}
     inner = {"width": "{width}", "height": "{panel_height}", "layer": layers}
     apart = {"scale": {"y": "independent"}, "axis": {"x": "independent"}}
+    order = [_HIGHEST | {"field": name} for name in ("own", "peak")]
     transforms = [
         _calculate("advice", "{=advice}[datum.column]"),
         _calculate("own", "datum.backbone == datum.advice.backbone"),
@@ -321,9 +328,7 @@ def advised_curves() -> Spec:
         {"filter": "datum.vectors == (datum.own ? datum.advice.vectors : '')"},
         _calculate("role", "datum.own ? datum.layer == datum.advice.layer ? 'advised' : 'own' : 'other'"),
         _joined(["column", "backbone"], peak=("max", "value")),
-        _window(
-            "nth", "dense_rank", "", [_HIGHEST | {"field": each} for each in ("own", "peak")], ["column"]
-        ),
+        _window("nth", "dense_rank", "", order, ["column"]),
         _calculate("named", "{=beside} && datum.nth <= {names} + 1 && (!datum.own || {names} > 1)"),
     ]
     spec = {"facet": field, "spec": inner, "columns": "{columns}", "spacing": 10, "resolve": apart}
@@ -340,8 +345,7 @@ def depth_map() -> Spec:
     across = {"x": share, "x2": {"field": "to"}}
     colour = {"color": _ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}
     cells = _plotted(CELL, _ROW | across | colour)
-    frame = {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False}
-    return _chart([cells, _plotted(frame, _ROW | across, IS_BEST)], "{height}", start, end)
+    return _chart([cells, _plotted(FRAME, _ROW | across, IS_BEST)], "{height}", start, end)
 
 
 def task_map() -> Spec:
@@ -353,12 +357,11 @@ def task_map() -> Spec:
     tips = [_tip("column", "task"), _tip("where", "layer"), _tip("score", "score")]
     tips += [_tip("sure", "95 % interval"), _tip("share", "share of the best layer's, %", ".1f")]
     colour = {"color": _ramp("share", "% of the best layer's score"), "tooltip": tips}
-    frame = {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2.5, "aria": False}
     ink = {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#101418"}
     text = {"type": "text", "fontSize": 10, "aria": False}
     layers = [
         _plotted(CELL, places | colour),
-        _plotted(frame, places, IS_BEST),
+        _plotted(FRAME, places, IS_BEST),
         _plotted(text, places | {"text": {"field": "text"}, "color": ink}),
     ]
     transforms = [
