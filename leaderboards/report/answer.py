@@ -57,8 +57,8 @@ def _card(answer: Answer, report: Report, title: str, chosen: Candidate | None) 
     column, best, label = answer.column, answer.best, answer.column.labels[answer.best.backbone]
     beside, lost = "as advised above" * bool(chosen), f"{loss(answer, best)} (95 %)" if best.loss > 0 else ""
     if chosen and chosen != best:
-        place = f"{column.labels[chosen.backbone]}, {layer_in_words(chosen)}"
-        beside = f"advised above: {place}: {scored_text(chosen)} %"
+        other = f"{column.labels[chosen.backbone]}, {layer_in_words(chosen)}"
+        beside = f"advised above: {other}: {scored_text(chosen)} %"
     source = f"scored by {column.heading} on {plain_name(column.dataset_name)}"
     card = {"title": title, "asks": task_display(column.task).asks, "best": best, "beside": beside}
     card |= {"backbone": label, "anchor": report.looks[label]["anchor"], "place": layer_in_words(best)}

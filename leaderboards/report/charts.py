@@ -279,6 +279,14 @@ def panels() -> Spec:
     return _open(_PLACE) | facet | {"columns": "{columns}", "spec": inner}
 
 
+# after what is advised, its ``own`` lines, so many of the highest lines of a panel have names
+_WHICH_NAMED = [
+    _joined(["column", "backbone"], peak=("max", "value")),
+    _window("nth", "dense_rank", "", [_HIGHEST | {"field": name} for name in ("own", "peak")], ["column"]),
+    _calculate("named", "{=beside} && datum.nth <= {names} + 1 && (!datum.own || {names} > 1)"),
+]
+
+
 def _names_beside(colour: str) -> Spec:
     """The names of ``named`` lines beside their panel, at their ends; that of what is advised in a colour."""
     name = _name(4) | {"fontSize": 9.5, "limit": "{beside}", "baseline": "middle"}
@@ -321,16 +329,13 @@ def advised_curves() -> Spec:
     field = {"field": "column", "type": "nominal", "title": None, "sort": "{advised_tasks}", "header": header}
     inner = {"width": "{width}", "height": "{panel_height}", "layer": layers}
     apart = {"scale": {"y": "independent"}, "axis": {"x": "independent"}}
-    order = [_HIGHEST | {"field": name} for name in ("own", "peak")]
     transforms = [
         _calculate("advice", "{=advice}[datum.column]"),
         _calculate("own", "datum.backbone == datum.advice.backbone"),
         {"filter": "datum.measure == datum.column"},
         {"filter": "datum.vectors == (datum.own ? datum.advice.vectors : '')"},
         _calculate("role", "datum.own ? datum.layer == datum.advice.layer ? 'advised' : 'own' : 'other'"),
-        _joined(["column", "backbone"], peak=("max", "value")),
-        _window("nth", "dense_rank", "", order, ["column"]),
-        _calculate("named", "{=beside} && datum.nth <= {names} + 1 && (!datum.own || {names} > 1)"),
+        *_WHICH_NAMED,
     ]
     spec = {"facet": field, "spec": inner, "columns": "{columns}", "spacing": 10, "resolve": apart}
     return _open(_PLACE, *transforms) | spec
