@@ -3,6 +3,7 @@
 Scores, costs and facts of the registry are combined.
 """
 
+import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from layerboard.benchmark.commands.result import SCREEN, Result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import ByName, Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
-from layerboard.leaderboards.blocks.display import MAX_LOSS
+from layerboard.leaderboards.blocks.display import MAX_LOSS, task_display
 from layerboard.zoo.errors import InputError, counted, fitting, require_known, some
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import as_path, read_local_names
@@ -311,7 +312,9 @@ def ticket(advice: Advice, max_loss: float) -> str:
         tasks.setdefault(named(each).removeprefix(f"{each.backbone} "), []).append(column.task)
     places = [f"{layer} ({', '.join(names)})" if len(tasks) > 1 else layer for layer, names in tasks.items()]
     scores = (
-        f"{column.heading} {scored_text(each)} ({counted(each.n, each.unit)})" for column, each in taken
+        f"{task_display(column.task).title}, {column.heading} "
+        f"{scored_text(each)} ({counted(each.n, each.unit)})"
+        for column, each in taken
     )
     clause = lead if len(answers) == 1 else cannot_rank
     best = [[f"{each.column.heading} {named(each.best)}", clause(each)] for each in answers]
@@ -355,7 +358,7 @@ def _caveats(answers: "Sequence[Answer]", first: "Choice", max_loss: float, *, s
 
     yield from notes(answers, ("baselines", "loss", "ms", "untested", "partial"))
     if len(first.timed) > 1 and price(first):
-        yield f"{first.backbone} takes, for all tasks, {price(first)}."
+        yield f"{first.backbone} takes {price(first)}."
     if not short or len(answers) == 1:
         yield from notes(answers, ("held-out score",))
         texts = (undecided_text(each, first.candidates[each.column], max_loss) for each in answers)
@@ -407,8 +410,11 @@ def code_of(choice: "Choice", local: Collection[str] = ()) -> str:
     for column, candidate in choice.candidates.items():
         calls.setdefault((_call(column, candidate, local), candidate.transform), []).append(column)
     lines = ["import layerboard", ""]
-    for number, ((call, transform), columns) in enumerate(calls.items(), start=1):
-        ending = f"_{number}" if len(calls) > 1 else ""
+    names = [re.sub(r"\W", "_", "_".join(["", *(each.task for each in own)])) for own in calls.values()]
+    if len({*names}) < len(names):  # one task in several columns
+        names = [f"_{number}" for number in range(1, len(names) + 1)]
+    for name, ((call, transform), columns) in zip(names, calls.items(), strict=True):
+        ending = name if len(calls) > 1 else ""
         first = choice.candidates[columns[0]]
         shape = "images rows columns" if first.pooling == "grid" else "images"
         shape += f" {first.dim:.0f}]" if first.dim >= 0 else "]"

@@ -7,11 +7,11 @@ from math import isnan
 
 import pandas as pd
 
+from layerboard.leaderboards.answer import phrases
 from layerboard.leaderboards.answer.answer import Answer, telling
 from layerboard.leaderboards.answer.candidates import Candidate
-from layerboard.leaderboards.answer.phrases import FIRST, candidate_table, loss, named, reason, weights_text
 from layerboard.leaderboards.blocks.blocks import Strong, Text
-from layerboard.leaderboards.blocks.display import enough_text, fixed, ms_text, pooling_name
+from layerboard.leaderboards.blocks.display import enough_text, fixed, ms_text
 from layerboard.leaderboards.board.column import Column
 from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
 from layerboard.zoo.errors import counted
@@ -32,7 +32,6 @@ COMPROMISE = (
     "this one is smallest"
 )
 ALL_BEST = "it scores best in every task; in some, another may truly be more than {lost:g} points better"
-THAT_RANK = "that baselines do not solve as well"
 HIGHEST = "nothing is shown to lose at most {lost:g} points, so the highest is taken"
 UNKNOWN = "by scores where it is not known how much may be lost"
 COSTS = ("ms", "parameters")  # costs to sort choices by, if known for all of them
@@ -49,6 +48,12 @@ class Choice:
     @property
     def backbone(self) -> str:
         return self.deepest.backbone
+
+    @property
+    def label(self) -> str:
+        """What its backbone is called; "" if tasks have different ones, as no backbone has a score in all."""
+        names = {column.labels[each.backbone] for column, each in self.candidates.items()}
+        return names.pop() if len(names) == 1 else ""
 
     @property
     def places(self) -> list[tuple[int, str]]:
@@ -154,10 +159,11 @@ def least_loss(answers: Sequence[Answer]) -> Choice | None:
 def price(choice: Choice) -> str:
     """What a choice costs: a pass of an image at each size that tasks show, and weights; "" if unknown."""
     time, count, deepest = ms_text(choice.costs["ms"]), len(choice.timed), choice.deepest
-    passes = f" in {count} passes, one at each size" if count > 1 else ""
-    noisy = " (disturbed)" if any(each.disturbed for each in choice.timed) else ""
-    size = weights_text(deepest, " parameters") if deepest.parameters >= 0 else ""
-    return ", ".join(filter(None, [f"{time} ms an image{passes}{noisy}" if time else "", size]))
+    together = " for all tasks together" if len(choice.candidates) > 1 else ""
+    together += f", shown at their {count} input sizes" if count > 1 else ""
+    text = f"{time} ms an image{together}{phrases.disturbed_text(*choice.timed)}" if time else ""
+    size = f"{phrases.weights_text(deepest)} parameters" if deepest.parameters >= 0 else ""
+    return ", ".join(filter(None, [text, size]))
 
 
 def verdict(choice: Choice, answers: Sequence[Answer], titles: Mapping[str, str]) -> Text:
@@ -165,25 +171,41 @@ def verdict(choice: Choice, answers: Sequence[Answer], titles: Mapping[str, str]
 
     ``titles`` name tasks by the headings of their columns. Without one backbone for all, it says so.
     """
-    names = {column.labels[each.backbone] for column, each in choice.candidates.items()}
-    if len(names) > 1:
+    if not choice.label:
         return Text(("No backbone has a score in every task: the best of each is on its card.",))
-    (name,), deepest, ((layer, pooling), *more) = names, choice.deepest, choice.places
-    start, end = f"One backbone for all {len(answers)} tasks: ", ", with its own layer for each" * bool(more)
+    more = len(choice.places) > 1
+    start, end = f"One backbone for all {len(answers)} tasks: ", ", with its own layer for each" * more
     if len(answers) == 1:
         start, end = "Take ", f"{end} for {titles[answers[0].column.heading]}"
-    what = name if more else f"{name}, layer {layer} of {deepest.depth}, {pooling_name(pooling)}"
-    costs, (worst, those) = price(choice), _worst(choice, answers)
-    if isnan(lost := choice.candidates[worst].loss):
-        risk = "How much it may lose is not known"
-    elif len(answers) == 1:
-        clause = loss(answers[0], deepest)
-        risk = f"It {clause} (95 %)" if lost else f"It is {clause}"
-    else:
-        where = f"O{those[1:]}, it" if those else "It"
-        most = f"up to {fixed(lost, 1)} points below the true best (95 %)"
-        risk = f"{where} may lose most in {titles[worst.heading]}: {most}"
-    return Text((start, Strong(what), f"{end}{f'; {costs}' if costs else ''}. {risk}."))
+    what = choice.label if more else f"{choice.label}, {phrases.layer_in_words(choice.deepest)}"
+    costs, risk = price(choice), _risk(choice, answers, titles)
+    return Text((start, Strong(what), f"{end}{f'; {costs}' if costs else ''}. {risk[0].upper()}{risk[1:]}."))
+
+
+def finding(choice: Choice, answers: Sequence[Answer]) -> str:
+    """What a chart of a choice shows: in how many tasks it scores highest, and whether at one layer."""
+    if not choice.label:
+        return "The best backbone of each task, and its layer"
+    count, best = len(answers), sum(not each.difference for each in choice.candidates.values())
+    where = " in every task" if best == count else f" in {best} of {count} tasks"
+    scored = f"scores highest{where * (count > 1)}" if best else "among the others"
+    (layer, _), *more = choice.places
+    places = "; its layer depends on the task" if more else f", at layer {layer} of {choice.deepest.depth}"
+    return f"{choice.label} {scored}{places}"
+
+
+def _risk(choice: Choice, answers: Sequence[Answer], titles: Mapping[str, str]) -> str:
+    """How much a choice may lose, and of several tasks in which most; begins small, has no full stop."""
+    answer, those = _worst(choice, answers)
+    candidate, heading = choice.candidates[answer.column], answer.column.heading
+    clause, several = phrases.loss(answer, candidate), len(answers) > 1
+    if candidate.loss > 0 and several:
+        most = f"up to {fixed(candidate.loss, 1)} points below the true best (95 %)"
+        return f"{those}{', ' * bool(those)}it may lose most in {titles.get(heading, heading)}: {most}"
+    if candidate.loss > 0:
+        return f"it {clause} (95 %)"
+    every = f" in each {those or 'of the tasks'}" * several
+    return f"it is {clause}{every}" if clause else "how much it may lose is not known"
 
 
 def explain(choice: Choice, answers: Sequence[Answer], max_loss: float, *, short: bool = False) -> str:
@@ -191,32 +213,30 @@ def explain(choice: Choice, answers: Sequence[Answer], max_loss: float, *, short
 
     ``short``: of several tasks, only that in which it may lose most.
     """
+    chosen = choice.candidates
+    reasons = [f"{each.column.heading}: {phrases.reason(each, chosen[each.column])}" for each in answers]
     if len(answers) == 1:
-        reasons = {answers[0].column: reason(answers[0], choice.deepest)}
-    else:
-        reasons = {
-            answer.column: f"{answer.column.heading}: {reason(answer, choice.candidates[answer.column])}"
-            for answer in answers
-        }
-        if short:
-            worst, those = _worst(choice, answers)
-            where = "furthest from the best" if isnan(choice.candidates[worst].loss) else f"at worst {those}"
-            reasons = {worst: f"{where.rstrip()}, {reasons[worst]}"}
-    return "; ".join(filter(None, [compromise_text(choice, max_loss), *reasons.values()]))
+        reasons = [phrases.reason(answers[0], choice.deepest)]
+    elif short:
+        worst, _ = _worst(choice, answers)
+        risk = "" if isnan(chosen[worst.column].loss) else _risk(choice, answers, {})
+        there = "there" if chosen[worst.column].loss > 0 else f"in {worst.column.heading}"
+        reasons = [risk, f"{there} it {phrases.reason(worst, chosen[worst.column], risk=False)}"]
+    return "; ".join(filter(None, [compromise_text(choice, max_loss), *reasons]))
 
 
-def _worst(choice: Choice, answers: Sequence[Answer]) -> tuple[Column, str]:
-    """The task in which a choice may lose most, and "of the tasks ..." among which that is, "" for all.
+def _worst(choice: Choice, answers: Sequence[Answer]) -> tuple[Answer, str]:
+    """The answer in whose task a choice may lose most, and "of the tasks ..." it is one of, "" for all.
 
     If no loss is known, it is the one in which the choice is furthest below the best.
     """
-    ranking = {answer.column: choice.candidates[answer.column] for answer in telling(answers)}
-    known = {column: each for column, each in ranking.items() if not isnan(each.loss)}
+    ranking = telling(answers)
+    known = [answer for answer in ranking if not isnan(choice.candidates[answer.column].loss)]
     if not known:
-        return min(ranking, key=lambda column: ranking[column].difference), ""
-    those = f"of the tasks {THAT_RANK}" if len(ranking) < len(answers) else ""
+        return min(ranking, key=lambda answer: choice.candidates[answer.column].difference), ""
+    those = "of the tasks that baselines do not solve as well" if len(ranking) < len(answers) else ""
     those = "of the tasks with a known loss" if len(known) < len(ranking) else those
-    return max(known, key=lambda column: known[column].loss), those
+    return max(known, key=lambda answer: choice.candidates[answer.column].loss), those
 
 
 def compromise_text(choice: Choice, max_loss: float) -> str:
@@ -251,7 +271,7 @@ def undecided_text(answer: Answer, chosen: Candidate, max_loss: float) -> str:
     return (
         f"{there} whether more than {max_loss:g} points are lost by {counted(len(pairs), 'layers')} no more "
         "expensive and within that of the best. If scores are what they seem, it would take "
-        f"{enough_text(enough, first.n, first.unit)} to show it of {named(first)} in 80 % of cases."
+        f"{enough_text(enough, first.n, first.unit)} to show it of {phrases.named(first)} in 80 % of cases."
     )
 
 
@@ -296,7 +316,7 @@ def recommended_table(
     pairs = [(answer, choice.candidates[answer.column]) for choice, answer in product(choices, answers)]
     if short:
         cost = "weights" if all(isnan(each.ms) for _, each in pairs) else "dim"
-        return candidate_table(pairs, ("task", "backbone", *FIRST, "compression", cost))
-    table = candidate_table(pairs)
+        return phrases.candidate_table(pairs, ("task", "backbone", *phrases.FIRST, "compression", cost))
+    table = phrases.candidate_table(pairs)
     others = [", ".join(map(str, choice.others)) for choice, _ in product(choices, answers)]
     return table.assign(**{"other layers": others}) if any(others) else table

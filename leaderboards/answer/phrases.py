@@ -28,40 +28,50 @@ def scored_text(candidate: Candidate) -> str:
     return display.score_text(candidate.value, candidate.ci_low, candidate.ci_high)
 
 
-def time_text(candidate: Candidate, unit: str = "") -> str:
-    """The time of a candidate, and whether it is disturbed; "" if it is unknown."""
-    return f"{display.ms_text(candidate.ms)}{unit}" + " (disturbed)" * candidate.disturbed * (
-        candidate.ms >= 0
-    )
+def layer_in_words(candidate: Candidate) -> str:
+    """Layer and vectors of a candidate in words: ``layer 8 of 12, class token``."""
+    return f"layer {candidate.layer} of {candidate.depth}, {display.pooling_name(candidate.pooling)}"
 
 
-def weights_text(candidate: Candidate, unit: str = "") -> str:
+def _ms_text(candidate: Candidate) -> str:
+    return display.ms_text(candidate.ms)
+
+
+def disturbed_text(*candidates: Candidate) -> str:
+    """That other work disturbed the time of one of some candidates, in brackets; "" if it did not."""
+    noisy = any(each.disturbed and each.ms >= 0 for each in candidates)
+    return " (other work disturbed the timing)" if noisy else ""
+
+
+def weights_text(candidate: Candidate) -> str:
     """Weights up to the layer; only about if they were not measured, as times were not; "" if unknown."""
-    text = display.count_text(candidate.parameters) + unit
+    text = display.count_text(candidate.parameters)
     return f"about {text}" if candidate.parameters >= 0 and isnan(candidate.ms) else text
 
 
 def speed_text(candidate: Candidate, on: str = "") -> str:
     """The time of an image and the size at which it was shown; "" if it is unknown."""
     at = f" at {candidate.timed_at}" if candidate.timed_at else ""
-    return time_text(candidate, f" ms an image{at}{on}") if candidate.ms >= 0 else ""
+    text = f"{_ms_text(candidate)} ms an image{at}{on}{disturbed_text(candidate)}"
+    return text if candidate.ms >= 0 else ""
 
 
 def costs_text(answer: Answer) -> str:
     """What the best costs: time, size of a vector and weights, as far as they are known."""
     candidate, on = answer.best, f" on {answer.device}" if answer.device else ""
     dimension = f"{candidate.dim:,.0f}-dimensional vectors" if candidate.dim >= 0 else ""
-    size = weights_text(candidate, " parameters up to it") if candidate.parameters >= 0 else ""
+    size = f"{weights_text(candidate)} parameters up to it" if candidate.parameters >= 0 else ""
     return ", ".join(filter(None, [speed_text(candidate, on), dimension, size]))
 
 
 def _saving(candidate: Candidate, best: Candidate) -> str:
     """What one candidate costs instead of another: time, or if unknown, weights, or its layer."""
-    for name, text, unit in (("ms", time_text, " ms"), ("parameters", weights_text, " parameters")):
-        cost, other = getattr(candidate, name), getattr(best, name)
+    for unit, text in (("ms", _ms_text), ("parameters", weights_text)):
+        cost, other = getattr(candidate, unit), getattr(best, unit)
         if cost >= 0 and other >= 0 and cost != other:
             than = "instead of" if cost < other else "against"
-            return f"{text(candidate, unit)} {than} {text(best)}"
+            noisy = disturbed_text(candidate, best) * (unit == "ms")
+            return f"{text(candidate)} {unit} {than} {text(best)}{noisy}"
     return f"layer {candidate.layer} of {candidate.depth}"
 
 
@@ -73,20 +83,20 @@ def loss(answer: Answer, candidate: Candidate) -> str:
     if isnan(candidate.loss):
         return ""
     if candidate.loss:
-        return f"loses at most {display.fixed(candidate.loss, 1)} points"
+        return f"loses at most {display.fixed(candidate.loss, 1)} points against the true best"
     return f"shown to be the best{' of those compared' * bool(answer.untested)}"
 
 
-def reason(answer: Answer, candidate: Candidate) -> str:
-    """Why to choose a candidate: its score against the highest one, and what it costs and may lose."""
-    best, lost = answer.best, loss(answer, candidate)
+def reason(answer: Answer, candidate: Candidate, *, risk: bool = True) -> str:
+    """Why to choose a candidate: its score against the highest one, what it costs, and the ``risk`` of it."""
+    best, lost = answer.best, loss(answer, candidate) if risk else ""
     if not candidate.difference:
         compression = f" by {candidate.transform}" if candidate.transform else ""
         clauses = [f"scores best{compression}, {scored_text(candidate)}", lost, speed_text(candidate)]
     else:
-        below = f"{display.fixed(-candidate.difference, 1)} points below {named(best)} ({scored_text(best)})"
+        below = f"{display.fixed(-candidate.difference, 1)} points below {named(best)}"
         out = "which the limits leave out" if answer.lowered else ""
-        clauses = [lost, below if lost else f"is {below}", out, _saving(candidate, best)]
+        clauses = [lost, f"scores {below} ({scored_text(best)})", out, _saving(candidate, best)]
     return ", ".join(filter(None, [*clauses, candidate.thresholds]))
 
 
@@ -108,7 +118,8 @@ def others_text(answer: Answer) -> str:
     names = [answer.column.labels[name] for name in answer.rivals]
     if len(names) > MOST_NAMED:
         names = [f"{len(names)} of {answer.compared} others"]
-    places = {"": answer.layers, **{f" {pooling}": each for pooling, each in answer.elsewhere.items()}}
+    places = {"": answer.layers}
+    places |= {f" ({display.pooling_name(name)})": each for name, each in answer.elsewhere.items()}
     own = answer.column.labels[answer.best.backbone]  # else layers seem to be of the last one named
     texts = (f"{own} layer {display.ranges_text([*each])}{name}" for name, each in places.items() if each)
     return "; ".join([*names, *texts])
@@ -152,7 +163,6 @@ def details(answer: Answer) -> list[str]:
     """Everything that a card tells below its answer."""
     names = ", ".join(answer.column.labels[name] for name in answer.rivals)
     clauses = [
-        f"features: {display.pooling_name(answer.best.pooling)}",
         f"{display.NOT_WORSE}: {names}" if len(answer.rivals) > MOST_NAMED else "",
         untested_text(answer),
         too_few_text(answer),
@@ -187,12 +197,6 @@ def _milliseconds(answers: Sequence[Answer]) -> Iterator[str]:
         yield f"ms: latency of one image up to that layer,{size} on {timed[0].device}."
 
 
-def _thresholds(answers: Sequence[Answer]) -> Iterator[str]:
-    for answer in answers:
-        if answer.best.thresholds:
-            yield f"{answer.column.heading}, {named(answer.best)}: {answer.best.thresholds}."
-
-
 def _by_task(clause: Callable[[Answer], str]) -> Callable[[Sequence[Answer]], Iterator[str]]:
     """One note for each clause on some answers, behind the names of their tasks."""
 
@@ -212,7 +216,9 @@ NOTES: Mapping[str, Callable[[Sequence[Answer]], Iterator[str]]] = {
     "too few": _by_task(too_few_text),
     "ms": _milliseconds,
     "untested": _by_task(untested_text),
-    "thresholds": _thresholds,
+    "thresholds": _by_task(
+        lambda answer: answer.best.thresholds and f"{named(answer.best)}, {answer.best.thresholds}"
+    ),
     "partial": _partial,
 }
 SHOWN = ("baselines", "too few", "loss", "ms", "thresholds", "partial")  # below `answer_table`
@@ -234,7 +240,7 @@ CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
     "vectors": lambda _, each: each.pooling,
     "score": lambda _, each: scored_text(each),
     "loses at most": lambda _, each: display.fixed(each.loss, 1),
-    "ms": lambda _, each: time_text(each),
+    "ms": lambda _, each: _ms_text(each) + " (disturbed)" * bool(disturbed_text(each)),
     "at, px": lambda _, each: each.timed_at,
     "weights": lambda _, each: weights_text(each),
     "dim": lambda _, each: display.fixed(each.dim, 0),

@@ -2,51 +2,69 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from textwrap import wrap
 from typing import Any
 
 from markupsafe import Markup
 
 from layerboard.leaderboards.answer.answer import Answer
-from layerboard.leaderboards.answer.choice import Choice, choose, compromise_text, verdict
-from layerboard.leaderboards.answer.phrases import cannot_rank, details, lead, loss, scored_text
+from layerboard.leaderboards.answer.candidates import Candidate
+from layerboard.leaderboards.answer.choice import Choice, choose, compromise_text, finding, verdict
+from layerboard.leaderboards.answer.phrases import (
+    cannot_rank,
+    details,
+    layer_in_words,
+    lead,
+    loss,
+    scored_text,
+)
 from layerboard.leaderboards.blocks.blocks import Text
-from layerboard.leaderboards.blocks.display import MAX_LOSS, fixed, plain_name, task_display
+from layerboard.leaderboards.blocks.display import MAX_LOSS, fixed, narrow, plain_name, task_display
 from layerboard.leaderboards.board.frames import PIXELS, RANDOM
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.leaderboards.report.views import view_named
 
 TITLE = 18  # letters of a line of a title in the chart
+NAMED = 8  # of the lines beside the advised one, so many of the highest have names in a single panel
 
 
 def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
-    """One sentence for all columns that have a score, with its chart; caveats; and a card for each column."""
+    """One sentence for all columns that have a score, with its chart; caveats; and a card for each column.
+
+    Cards tell the best of each task, and if that is not what is advised for all tasks, the latter beside it.
+    """
     choice, titles = advised(answers), card_titles(answers)
-    cards, caveats = list[dict[str, Any]](), list[str]()
-    for answer in answers:
-        column, best, title = answer.column, answer.best, titles[answer.column.heading]
-        label, score = column.labels[best.backbone], fixed(best.value, 1)
-        lost = f"{loss(answer, best)} (95 %)" if best.loss > 0 else ""
-        source = f"scored by {column.heading} on {plain_name(column.dataset_name)}"
-        card = {"title": title, "asks": task_display(column.task).asks, "best": best, "score": score}
-        card |= {"interval": scored_text(best).removeprefix(score), "anchor": report.looks[label]["anchor"]}
-        card |= {"backbone": label, "sure": "; ".join(filter(None, [lost, lead(answer)]))}
-        card |= {"baselines": _baselines(answer, report), "facts": [source, *details(answer)]}
-        cards.append(card)
-        caveats += [f"{title}: {cannot_rank(answer)}."] if answer.baselines else []
-    if len(answers) > 1 and common(choice):
-        why = compromise_text(choice, MAX_LOSS)
-        caveats.insert(
-            0, f"{why[:1].upper()}{why[1:]}. " * bool(why) + "The best of each task is on its card."
-        )
+    for_all = len(answers) > 1 and choice.label != ""
+    chosen = choice.candidates if for_all else {}
+    cards = [_card(each, report, titles[each.column.heading], chosen.get(each.column)) for each in answers]
+    caveats = [f"{titles[each.column.heading]}: {cannot_rank(each)}." for each in answers if each.baselines]
+    if for_all and (why := compromise_text(choice, MAX_LOSS)):
+        caveats.insert(0, f"{why[0].upper()}{why[1:]}.")
     return filled(
         "answer",
         verdict=verdict(choice, answers, titles),
         caveats=[*(Text((text,)) for text in (*report.board.warnings, *caveats)), *report.disturbed],
-        view=view_named("advice"),
+        view=replace(view_named("advice"), title=finding(choice, answers)),
+        for_all=for_all,
         cards=cards,
     )
+
+
+def _card(answer: Answer, report: Report, title: str, chosen: Candidate | None) -> dict[str, Any]:
+    """What the card of one task shows: its best, and beside it what is ``chosen`` for all tasks if any is."""
+    column, best, label = answer.column, answer.best, answer.column.labels[answer.best.backbone]
+    beside, lost = "as advised above" * bool(chosen), f"{loss(answer, best)} (95 %)" if best.loss > 0 else ""
+    if chosen and chosen != best:
+        other = f"{column.labels[chosen.backbone]}, {layer_in_words(chosen)}"
+        beside = f"advised above: {other}: {scored_text(chosen)} %"
+    source = f"scored by {column.heading} on {plain_name(column.dataset_name)}"
+    card = {"title": title, "asks": task_display(column.task).asks, "best": best, "beside": beside}
+    card |= {"backbone": label, "anchor": report.looks[label]["anchor"], "place": layer_in_words(best)}
+    card |= {"scored": scored_text(best), "interval": narrow(best.ci_low, best.ci_high)}
+    card |= {"sure": "; ".join(filter(None, [lost, lead(answer)])), "facts": [source, *details(answer)]}
+    return card | {"baselines": _baselines(answer, report)}
 
 
 def advised(answers: Sequence[Answer]) -> Choice:
@@ -54,11 +72,6 @@ def advised(answers: Sequence[Answer]) -> Choice:
     for choice in choose(answers, MAX_LOSS) if len(answers) > 1 else ():
         return choice
     return Choice({answer.column: answer.best for answer in answers})
-
-
-def common(choice: Choice) -> bool:
-    """Whether a choice is of one backbone for all of its columns."""
-    return len({each.backbone for each in choice.candidates.values()}) == 1
 
 
 def card_titles(answers: Sequence[Answer]) -> dict[str, str]:
@@ -75,13 +88,14 @@ def chart_words(answers: Sequence[Answer]) -> dict[str, Any]:
     for column, each in choice.candidates.items():
         label, heading = column.labels[each.backbone], column.heading
         lines = wrap(titles[heading], TITLE) if len(titles) > 1 else [titles[heading]]
-        lines += [] if common(choice) else wrap(label, TITLE)
+        lines += [] if choice.label else wrap(label, TITLE)
         lines.append(f"layer {each.layer}: {fixed(each.value, 1)} %")
         vectors = "" if column.poolings[each.backbone] == each.pooling else each.pooling
         advice[heading] = {"backbone": label, "layer": each.layer, "vectors": vectors, "lines": lines}
-    axes: dict[str, Any] = {"panel_height": 64, "panel_across": None, "panel_score": None}
+    axes: dict[str, Any] = {"panel_height": 64, "panel_across": None, "panel_score": None, "names": 1}
     if len(advice) == 1:
-        axes = {"panel_height": 240, "panel_across": "layer", "panel_score": f"{answers[0].column.metric}, %"}
+        score = f"{answers[0].column.metric}, %"
+        axes = {"panel_height": 240, "panel_across": "layer", "panel_score": score, "names": NAMED}
     return axes | {"advice": advice, "advised_tasks": [*advice]}
 
 

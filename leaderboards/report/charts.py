@@ -24,6 +24,8 @@ BANDS = 3  # maximum number of lines that have interval bands
 DARK = 0.62  # share of the colours, from the lowest, on which text is white
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
 CELL = {"type": "rect", "aria": False}  # a filled cell of a map
+FRAME = CELL | {"filled": False, "stroke": ACCENT, "strokeWidth": 2.5}  # around the cell of a best layer
+IS_ADVISED = "datum.role == 'advised'"
 IS_BEST = "datum.place == 'best'"  # whether a row is of the best layer of its backbone
 MEASURED = f"datum.place != '{OTHERS}'"
 IS_PICKED = "indexof({=picked}, datum.backbone) >= 0"
@@ -92,9 +94,12 @@ def _inner(word: object, *, literal: bool) -> str:
     return json.dumps(word) if literal else str(word)
 
 
-def spaced_labels(height: int, by: Sequence[str] = ()) -> list[Spec]:
+def spaced_labels(
+    height: int | str, by: Sequence[str] = (), low: str = "value", high: str = "value"
+) -> list[Spec]:
     """Transforms to the last row of each line, with ``end``: the height of its label.
 
+    The vertical axis of so many pixels reaches from the least ``low`` to the greatest ``high`` of the rows.
     Labels in one place, or in each group ``by`` some fields, do not overlap, and are as close below the ends
     as that allows: from the highest one on, the running minimum of the heights after a shift by the distance
     `LABEL` for each label above.
@@ -102,7 +107,7 @@ def spaced_labels(height: int, by: Sequence[str] = ()) -> list[Spec]:
     gap = f"{LABEL} / {height} * (datum.high - datum.low)"
     return [
         {"filter": MEASURED},
-        _joined(high=("max", "value"), low=("min", "value")),
+        _joined(high=("max", high), low=("min", low)),
         _joined(["backbone"], last=("max", "layer")),
         {"filter": "datum.layer == datum.last"},
         _window("above", "row_number", "", [_HIGHEST], by),
@@ -274,15 +279,36 @@ def panels() -> Spec:
     return _open(_PLACE) | facet | {"columns": "{columns}", "spec": inner}
 
 
+# after what is advised, its ``own`` lines, so many of the highest lines of a panel have names
+_WHICH_NAMED = [
+    _joined(["column", "backbone"], peak=("max", "value")),
+    _window("nth", "dense_rank", "", [_HIGHEST | {"field": name} for name in ("own", "peak")], ["column"]),
+    _calculate("named", "{=beside} && datum.nth <= {names} + 1 && (!datum.own || {names} > 1)"),
+]
+
+
+def _names_beside(colour: str) -> Spec:
+    """The names of ``named`` lines beside their panel, at their ends; that of what is advised in a colour."""
+    name = _name(4) | {"fontSize": 9.5, "limit": "{beside}", "baseline": "middle"}
+    label = {"x": {"value": "width"}, "y": _VALUE | {"field": "end"}, "text": {"field": "backbone"}}
+    label["color"] = {"condition": {"test": "datum.own", "value": colour}, "value": INK}
+    ends = {"from": "ci_low", "to": "ci_high"}  # of the panel, whose band may reach beyond all lines
+    spaced = [_calculate(end, f"isValid(datum.{ci}) ? datum.{ci} : datum.value") for end, ci in ends.items()]
+    spaced += spaced_labels("{panel_height}", ["column"], *ends)
+    return {"transform": [{"filter": "datum.named"}, *spaced], **_plotted(name, label)}
+
+
 def advised_curves() -> Spec:
     """Curves over layers, a panel a task; what is advised is blue with a ring at its layer, all others grey.
 
-    ``role`` says which rows are of the advised backbone, in the advised vectors.
+    ``role`` says which rows are of the advised backbone, in the advised vectors. Where there is room beside
+    panels, the highest of the others have names where they end, and in a single panel so has what is advised.
     """
     bare = {"title": "{panel_across}", "axis": {"tickMinStep": "{tick}", "tickCount": 4}}
     places = {"x": _ACROSS | bare, "y": _VALUE | {"title": "{panel_score}", "axis": {"tickCount": 3}}}
     band = places | {"y": places["y"] | {"field": "ci_low"}, "y2": {"field": "ci_high"}}
-    grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "opacity": 0.45, "aria": False}
+    grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}
+    faint: Spec = {"opacity": {"condition": {"test": "datum.named", "value": 1}, "value": 0.45}}
     tips = [_tip("backbone"), _tip("where", "layer"), _tip("score", "score"), *_SCORE_TIPS[3:]]
     marks: list[tuple[Spec, Spec, str]] = [
         ({"type": "area", "opacity": 0.2, "aria": False}, band, "datum.own"),
@@ -295,8 +321,9 @@ def advised_curves() -> Spec:
         ),
     ]
     blue = {"color": "var(--accent, #0072b2)"}
-    layers = [_plotted(grey, places | {"detail": {"field": "backbone"}}, "!datum.own")]
+    layers = [_plotted(grey, places | faint | {"detail": {"field": "backbone"}}, "!datum.own")]
     layers += [_plotted(mark | blue, encoding, only) for mark, encoding, only in marks]
+    layers.append(_names_beside(blue["color"]))
     header = {"labelAnchor": "start", "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 0}
     header |= {"labelExpr": "{=advice}[datum.value].lines", "labelPadding": 4}
     field = {"field": "column", "type": "nominal", "title": None, "sort": "{advised_tasks}", "header": header}
@@ -308,6 +335,7 @@ def advised_curves() -> Spec:
         {"filter": "datum.measure == datum.column"},
         {"filter": "datum.vectors == (datum.own ? datum.advice.vectors : '')"},
         _calculate("role", "datum.own ? datum.layer == datum.advice.layer ? 'advised' : 'own' : 'other'"),
+        *_WHICH_NAMED,
     ]
     spec = {"facet": field, "spec": inner, "columns": "{columns}", "spacing": 10, "resolve": apart}
     return _open(_PLACE, *transforms) | spec
@@ -323,8 +351,7 @@ def depth_map() -> Spec:
     across = {"x": share, "x2": {"field": "to"}}
     colour = {"color": _ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}
     cells = _plotted(CELL, _ROW | across | colour)
-    frame = {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False}
-    return _chart([cells, _plotted(frame, _ROW | across, IS_BEST)], "{height}", start, end)
+    return _chart([cells, _plotted(FRAME, _ROW | across, IS_BEST)], "{height}", start, end)
 
 
 def task_map() -> Spec:
@@ -336,12 +363,11 @@ def task_map() -> Spec:
     tips = [_tip("column", "task"), _tip("where", "layer"), _tip("score", "score")]
     tips += [_tip("sure", "95 % interval"), _tip("share", "share of the best layer's, %", ".1f")]
     colour = {"color": _ramp("share", "% of the best layer's score"), "tooltip": tips}
-    frame = {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2.5, "aria": False}
     ink = {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#101418"}
     text = {"type": "text", "fontSize": 10, "aria": False}
     layers = [
         _plotted(CELL, places | colour),
-        _plotted(frame, places, IS_BEST),
+        _plotted(FRAME, places, IS_BEST),
         _plotted(text, places | {"text": {"field": "text"}, "color": ink}),
     ]
     transforms = [

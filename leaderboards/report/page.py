@@ -55,7 +55,7 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
     return offline_page(
         *("page", "report", ["report", "examples"] if examples else ["report"]),
         scripts=" 'unsafe-eval'",  # which makes functions of chart expressions
-        suite=name if name != suite else f"{suite} suite",
+        suite=f"own images in {name}" if name != suite else f"{suite} suite",
         scored=not report.best.empty,
         lead=_lead(report),
         looks=report.looks.values(),

@@ -47,7 +47,8 @@ class ReportView:
     steps: tuple[int, int] = (0, 0)  # height of a row in pixels, and of one among more than `FEW`
     height: int = 400  # pixels that the page keeps before it is drawn, or to which its rows are added
     renderer: Literal["svg", "canvas"] = "svg"  # the latter for very many marks
-    panel: tuple[str, int] = ("backbone", 200)  # what its panels are of, and their least width in pixels
+    # what its panels are of, their least width, and the width of a letter of names beside them
+    panel: tuple[str, int, float] = ("backbone", 200, 0)
     cursor: bool = False  # whether all backbones can be read at a place of the horizontal axis
 
     def rows(self, scores: pd.DataFrame, **choices: str) -> pd.DataFrame:
@@ -73,13 +74,14 @@ VIEWS = (
     ReportView(
         "advice",
         "The score of each layer",
-        "Blue: what is advised, with its 95 % interval; the ring marks its layer. Grey: the others.",
+        "Blue: what is advised, with its 95 % interval; the ring marks its layer. Grey: the other backbones, "
+        "the highest by name where there is room.",
         charts.advised_curves(),
         ("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high", "role"),
         what="",
         where=MEASURED,
         height=300,
-        panel=("column", 120),
+        panel=("column", 92, 5.6),
     ),
     ReportView(
         "curves",

@@ -76,11 +76,13 @@
   };
   const wordsOf = (view, wide) => {
     const names = drawnOf[view.backbones]?.();
-    const [rows, [panel, least]] = [rowsFor(view, names), view.panel];
+    const [rows, [panel, least, letter]] = [rowsFor(view, names), view.panel];
     const order = names || labels.filter((name) => picked.has(name) && shown.has(name));
     const room = wide - 75; // beside the axis
     const panels = new Set(rows.map((row) => row[panel])).size;
-    const columns = Math.max(1, Math.min(4, panels, Math.floor(room / least)));
+    const longest = letter * Math.max(...labels.map((name) => name.length));
+    const beside = Math.floor(Math.min(longest, panels === 1 ? room / 3 : room > 440 ? 90 : 0));
+    const columns = Math.max(1, Math.min(4, panels, Math.floor(room / (least + beside))));
     const step = view.steps[order.length > data.few ? 1 : 0];
     const listed = order.length < shown.size ? `, the best of each of ${order.length} families` : "";
     return {
@@ -90,7 +92,8 @@
       ...data.words,
       ...{ rows, order, picked: drawnOf.picked(), mark: order.includes(mark) ? mark : "" },
       ...{ height: step * Math.max(2, (names || data.words.tasks).length) },
-      ...{ columns, width: Math.floor(room / columns) - 24, narrow: room < 380, listed: choice.task + listed },
+      ...{ columns, beside, width: Math.floor(room / columns) - 24 - beside },
+      ...{ narrow: room < 380, listed: choice.task + listed },
       ...{ legend: null, ink: "currentColor", ground: "var(--card, white)" },
     };
   };

@@ -282,7 +282,7 @@ def test_the_score_of_another_choice_than_the_limits_leave_is_not_said(
     assert "scores best, 60.0" in free
     assert "held out 55.0 %" in free
     assert "scores best, 60.0" in all_chosen
-    assert "is 10.0 points below mini-fs layer 3 cls (60.0), which the limits leave out" in cut
+    assert "scores 10.0 points below mini-fs layer 3 cls (60.0), which the limits leave out" in cut
     assert "held out" not in cut
 
 

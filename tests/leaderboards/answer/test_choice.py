@@ -11,6 +11,7 @@ from layerboard.leaderboards.answer.choice import (
     Choice,
     explain,
     pareto_of,
+    price,
     recommended_frame,
     recommended_table,
     safe_choices,
@@ -31,8 +32,8 @@ def rows(answers: Sequence[Answer]) -> list[dict[str, object]]:
 def test_the_reason_names_the_best_and_what_is_lost_and_saved() -> None:
     found = shown(("clip-b16", 11, 61.2, 9.8), ("dino-s16", 8, 60.4, 4.13))
     assert reasons(found) == [
-        "loses at most 0.8 points, 0.8 points below clip-b16 layer 11 cls (61.2 ± 1.0), "
-        "4.13 ms instead of 9.80",
+        "loses at most 0.8 points against the true best, "
+        "scores 0.8 points below clip-b16 layer 11 cls (61.2 ± 1.0), 4.13 ms instead of 9.80",
         "scores best, 61.2 ± 1.0, shown to be the best, 9.80 ms an image",
     ]
     assert [row["loses at most"] for row in rows([found])] == ["0.8", "0.0"]
@@ -42,23 +43,26 @@ def test_without_times_weights_are_told_and_without_these_depths() -> None:
     found = shown(("b", 11, 61, NAN), ("b", 8, 60, NAN), ("a", 3, 60.5, NAN), parameters=2e6)
     found = changed(found, parameters=[2e6, 1.6e6, 2e6])
     small, *_ = reasons(found)
-    below = "loses at most 0.5 points, 0.5 points below b layer 11 cls (61.0 ± 1.0)"
+    below = (
+        "loses at most 0.5 points against the true best, scores 0.5 points below b layer 11 cls (61.0 ± 1.0)"
+    )
     assert small == f"{below}, about 1.6M parameters instead of about 2M"
     unknown = changed(found, parameters=[NAN] * 3)
     assert reasons(unknown)[0].endswith("layer 3 of 12")
     (text,) = reasons(unknown.only("b"))
-    assert text == "loses at most 1.0 points, 1.0 points below b layer 11 cls (61.0 ± 1.0), layer 8 of 12"
+    below = "loses at most 1.0 points against the true best, scores 1.0 points below b layer 11 cls"
+    assert text == f"{below} (61.0 ± 1.0), layer 8 of 12"
 
 
 def test_several_tasks_have_a_reason_and_a_row_each() -> None:
     found = [shown(("a", 9, 61, 9)), shown(("b", 2, 31, 3), ("a", 4, 30, 4), column=SPAIR)]
     best = "knn top-1: scores best, 61.0 ± 1.0, shown to be the best, 9.00 ms an image"
-    other = (
-        "spair PCK@0.1: loses at most 1.0 points, 1.0 points below b layer 2 cls (31.0 ± 1.0), "
-        "4.00 ms against 3.00"
-    )
-    assert reasons(*found) == [f"{best}; {other}"]
-    assert reasons(*found, short=True) == [f"at worst, {other}"]
+    below = "scores 1.0 points below b layer 2 cls (31.0 ± 1.0), 4.00 ms against 3.00"
+    assert reasons(*found) == [
+        f"{best}; spair PCK@0.1: loses at most 1.0 points against the true best, {below}"
+    ]
+    most = "it may lose most in spair PCK@0.1: up to 1.0 points below the true best (95 %)"
+    assert reasons(*found, short=True) == [f"{most}; there it {below}"]
     assert [(row["layer"], row["ms"], row["a vector"], row["an image"]) for row in rows(found)] == [
         ("9/12", "9.00", "384 B", "384 B"),
         ("4/12", "4.00", "384 B", "384 B"),
@@ -80,15 +84,21 @@ def test_tasks_that_show_other_sizes_take_a_pass_each() -> None:
     found = [shown(("a", 9, 61, 9), timed_at="64 x 64"), wide]
     (reason,), table = reasons(*found), rows(found)
     assert "shown to be the best, 9.00 ms an image at 64 x 64; spair" in reason
-    assert reason.endswith("shown to be the best, 14.0 ms an image at 128 x 128 (disturbed)")
+    assert reason.endswith(
+        "shown to be the best, 14.0 ms an image at 128 x 128 (other work disturbed the timing)"
+    )
     assert [row["ms"] for row in table] == ["9.00", "14.0 (disturbed)"]
     assert [row["at, px"] for row in table] == ["64 x 64", "128 x 128"]
     assert [row["an image"] for row in table] == ["384 B", "98.3 kB"]
     (choice,) = safe_choices(found, 50)
     assert choice.costs["ms"] == 23
     assert recommended_frame([choice], [""])["image_bytes"].tolist() == [384, 384 * 256]
-    best = "scores best, 61.0 ± 1.0, shown to be the best"
-    assert reasons(*found, short=True) == [f"at worst, knn top-1: {best}, 9.00 ms an image at 64 x 64"]
+    best = "in knn top-1 it scores best, 61.0 ± 1.0, 9.00 ms an image at 64 x 64"
+    assert reasons(*found, short=True) == [f"it is shown to be the best in each of the tasks; {best}"]
+    assert price(choice) == (
+        "23.0 ms an image for all tasks together, shown at their 2 input sizes "
+        "(other work disturbed the timing)"
+    )
     (alike,) = safe_choices([found[0], shown(("a", 4, 30, 4), timed_at="64 x 64", **grid)], 50)
     assert alike.costs["ms"] == 9
 
@@ -97,8 +107,8 @@ def test_a_better_layer_that_limits_leave_out_is_said() -> None:
     found = shown(("z", 7, 64.5, 20), ("b", 9, 61, 9), ("a", 4, 60, 4)).only("ab")
     out = "points below z layer 7 cls (64.5 ± 1.0), which the limits leave out"
     assert reasons(found) == [
-        f"loses at most 4.5 points, 4.5 {out}, 4.00 ms instead of 20.0",
-        f"loses at most 3.5 points, 3.5 {out}, 9.00 ms instead of 20.0",
+        f"loses at most 4.5 points against the true best, scores 4.5 {out}, 4.00 ms instead of 20.0",
+        f"loses at most 3.5 points against the true best, scores 3.5 {out}, 9.00 ms instead of 20.0",
     ]
 
 
@@ -109,18 +119,20 @@ def compromise(*losses: float) -> tuple[Choice, Answer]:
 
 
 def test_a_compromise_says_that_it_is_one() -> None:
-    below = "3.1 points below b layer 9 cls (61.0 ± 1.0), layer 9 of 12"
+    below = "scores 3.1 points below b layer 9 cls (61.0 ± 1.0), layer 9 of 12"
     choice, found = compromise(0, NAN)
     unknown = "by scores where it is not known how much may be lost"
-    assert explain(choice, [found], 2.5) == f"{unknown}; is {below}"
+    assert explain(choice, [found], 2.5) == f"{unknown}; {below}"
     choice, found = compromise(0, 4.6)
     highest = "nothing is shown to lose at most 2.5 points, so the highest is taken"
-    assert explain(choice, [found], 2.5) == f"{highest}; loses at most 4.6 points, {below}"
+    assert (
+        explain(choice, [found], 2.5) == f"{highest}; loses at most 4.6 points against the true best, {below}"
+    )
     both = replace(choice, candidates=dict.fromkeys((KNN, SPAIR), choice.deepest))
     text = explain(both, [found, replace(found, column=SPAIR, baselines=("raw pixels",))], 2.5, short=True)
     assert text.startswith("a compromise, since nothing is shown to lose at most 2.5 points in every task")
-    which = "at worst of the tasks that baselines do not solve as well"
-    assert f"; {which}, knn top-1: loses at most 4.6 points" in text
+    which = "of the tasks that baselines do not solve as well, it may lose most in knn top-1"
+    assert f"; {which}: up to 4.6 points below the true best (95 %); there it {below}" in text
 
 
 def test_only_what_was_compared_is_shown_to_be_the_best() -> None:

@@ -54,7 +54,7 @@ def test_each_candidate_has_its_own_and_recommend_names_that_of_its_layer() -> N
 def test_answer_and_card_name_that_of_the_best_layer() -> None:
     (answer,) = found = answers_of(board())
     assert (answer.best.layer, answer.best.thresholds) == (3, BEST)
-    assert f"instances top-1, mini-dino layer 3 cls: {BEST}." in notes(found)
+    assert f"instances top-1: mini-dino layer 3 cls, {BEST}." in notes(found)
     assert BEST in answer_html(found, report_of(board(), {}))
 
 

@@ -31,7 +31,8 @@ def test_a_lead_is_called_one_only_where_all_were_compared():
 
 def test_who_cannot_be_told_from_the_best_is_named():
     text = card({"loss": 2.14}, untested=(), rivals=("mini-clip", HOSTILE), layers=(1, 2))
-    assert "loses at most 2.1 points (95 %); not shown to be worse: mini-clip; &lt;/script&gt;" in text
+    lost = "loses at most 2.1 points against the true best (95 %)"
+    assert f"{lost}; not shown to be worse: mini-clip; &lt;/script&gt;" in text
     assert "; mini-dino layer 1, 2</p>" in text
     assert "better than" not in text
     untold = card(rivals=("mini-clip",))  # it has the same score
@@ -41,7 +42,8 @@ def test_who_cannot_be_told_from_the_best_is_named():
 
 def test_the_pooling_stands_beside_the_layer_and_a_cost_is_told_where_it_is_known():
     text = card()
-    assert "layer 3 of 3, cls</p>" in text
+    assert "layer 3 of 3, class token</p>" in text
+    assert "mini-dino layer 2 (mean of the patch tokens)" in card(elsewhere={"mean": (2,)})
     assert "64-dimensional vectors, about 600M parameters up to it" in text
     assert " ms an image" not in text
     assert "4.00 ms an image on a card" in card({"backbone": "mini-clip", "layer": 2, "ms": 4.0})
@@ -53,7 +55,7 @@ def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all
         "Take <strong>mini-dino, layer 3 of 3, class token</strong> for k-NN classification; about 600M "
     )
     assert f'<p class="verdict">{verdict}parameters. How much it may lose is not known.</p>' in text
-    assert "parameters. It loses at most 2.1 points (95 %).</p>" in card({"loss": 2.14})
+    assert "parameters. It loses at most 2.1 points against the true best (95 %).</p>" in card({"loss": 2.14})
     assert "parameters. It is shown to be the best.</p>" in card({"loss": 0.0}, untested=())
     # each backbone's scores in davis are half of those in knn, in reverse
     losses = {
@@ -66,7 +68,9 @@ def test_the_verdict_of_one_task_is_its_best_and_of_several_one_backbone_for_all
     risk = "It may lose most in video mask propagation: up to 2.5 points below the true best (95 %).</p>"
     assert risk in text
     assert text.count("2.5 points") == 2  # in the verdict and on the card, and in no caveat
-    assert "The best of each task is on its card." in text
+    assert "<h3>The best of each task, if each may have a backbone of its own</h3>" in text
+    assert text.count('<p class="asks">as advised above</p>') == 2
+    assert "<b>mini-dino scores highest in every task; its layer depends on the task</b>" in text
     text = answer_html(answers_of(usual().board), usual())
     assert "By scores where it is not known how much may be lost" in text
     assert "loses at most" not in text
@@ -98,7 +102,7 @@ def test_toys_are_named_as_toys_and_own_images_by_their_folder():
     board = Board.of(frame(scored("mini-fs", "FS", [50.0, 60.0], suite=suite)), suite)
     text = report_page(report_of(board, {"mini-fs": Facts(toy=True)}))
     assert "1 small network trained on synthetic images; 2 layers in all, each on 1 task." in text
-    assert "<title>photos: which backbone, which layer? (layerboard)</title>" in text
+    assert "<title>own images in photos: which backbone, which layer? (layerboard)</title>" in text
 
 
 def test_mean_ranks_are_those_of_the_scores_without_an_interval():

@@ -5,6 +5,7 @@ import io
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -296,6 +297,16 @@ def test_the_first_screen_has_the_answer_and_its_chart(browser, path):
             assert sentence["y"] + sentence["height"] < height
             assert chart["y"] + chart["height"] < height
             assert chart["x"] + chart["width"] <= width
+            texts = [each.bounding_box() for each in tab.locator("#view-advice svg text").all()]
+            boxes = [each for each in texts if each and each["width"]]
+            assert not any(overlap(one, other) for one, other in combinations(boxes, 2))
+
+
+def overlap(one, other):
+    """Whether two texts overlap by more than two pixels."""
+    sides = (("x", "width"), ("y", "height"))
+    ends = [(max(one[at], other[at]), min(one[at] + one[w], other[at] + other[w])) for at, w in sides]
+    return all(end - start > 2 for start, end in ends)
 
 
 def test_similarity_is_drawn_for_the_two_that_are_chosen(shared):

@@ -40,4 +40,4 @@ def test_times_that_other_work_disturbed_are_called_so_where_they_are_shown():
     alone = small()[small()["backbone"] == "mini-clip"]
     page = report_page(content(pd.concat([alone, waited], ignore_index=True)))
     verdict = page.split('class="verdict"')[1].split("</p>")[0]
-    assert "ms an image (disturbed), " in verdict
+    assert "ms an image for all tasks together (other work disturbed the timing), " in verdict
