@@ -129,7 +129,7 @@ class TestLinear(LabelledCase):
 
     @property
     def config(self) -> Any:
-        return replace(config_of(STANDARD, "linear"), rates=(1.0, 10.0), epochs=10)
+        return replace(config_of(STANDARD, "linear"), rates=(1.0, 10.0), epochs=4)
 
 
 class AmongThemselves(LabelledCase):
@@ -305,6 +305,7 @@ class TestRegress(TargetCase):
 
     def check_examples(self, facts: Predicted, predicted: Predicted) -> None:
         told = zip(facts["truth"], predicted["predicted"], strict=True)
+        assert len(facts["truth"]) == 16
         assert max(abs(float(truth) - float(guess)) for truth, guess in told) < 0.1
 
     example = 85.0

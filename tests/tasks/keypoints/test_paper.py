@@ -88,7 +88,7 @@ WHOLE = replace(config_of(PAPER, "spair"), draw=None)
 SEEN = config_of(PAPER, "spair").view.scaled(SIDE, 16)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_matches_by_whole_pixels_equal_the_published_rule(seed: int) -> None:
     task, grids = replace(random_problem(seed), config=WHOLE), random_grids(seed)
     left = measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)]
@@ -102,6 +102,7 @@ def test_a_pair_that_is_drawn_twice_counts_twice() -> None:
     task, grids = replace(random_problem(1), config=rule), random_grids(1)
     left = measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)]
     outcome, legacy = task.score(left), np.random.RandomState(5)
+    matched = {one.key: published(one, grids) for one in task.data.pairs}
     scores = {score.metric: score for score in outcome.scores}
     for alpha in rule.alphas:
         legacy.seed(5)
@@ -110,8 +111,7 @@ def test_a_pair_that_is_drawn_twice_counts_twice() -> None:
             names = sorted(one.key for one in task.data.pairs if one.category == category)
             hits: list[bool] = []
             for number in legacy.choice(len(names), 7):
-                (one,) = (p for p in task.data.pairs if p.key == names[number])
-                distances, length = published(one, grids)
+                distances, length = matched[names[number]]
                 hits.extend(distances < alpha * length)
                 images.append(np.mean(distances < alpha * length))
             shares.append(np.mean(hits))
@@ -151,7 +151,8 @@ def test_source_points_are_computed_in_single_precision(
         return official_pixels(points)
 
     monkeypatch.setattr("layerboard.tasks.keypoints.places.official_pixels", spy)
-    every = np.stack([np.arange(max(size)) % size[0], np.arange(max(size)) % size[1]], axis=1)
+    steps = np.arange(0, max(size), 4)
+    every = np.stack([steps % size[0], steps % size[1]], axis=1)
     points = every.astype(np.float64)
     measured(one_pair(points, size), {Layer(0): random_grids(0)}, 2, config_of(PAPER, "spair").view)
     expected = torch.tensor(every.tolist(), dtype=torch.float)
