@@ -10,16 +10,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import interpolate, normalize
 
-from layerboard.tasks.datasets.base import Coverage
-from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
+from layerboard.tasks.datasets.spair import KeypointPair
 from layerboard.tasks.framework.protocols import PAPER
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.config import PairDraw
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.bilinear import official_pixels
 from layerboard.zoo.spec import Layer
-from tests.benchmark.doubles import MemorySample
-from tests.tasks.keypoints.test_problem import SIDE, letterboxed, measured, pair, random_grids, random_problem
+from tests.tasks.keypoints.test_problem import (
+    SIDE,
+    letterboxed,
+    measured,
+    pair,
+    random_grids,
+    random_problem,
+    task_of,
+)
 
 Floats = NDArray[np.float64]
 
@@ -35,9 +41,7 @@ def all_pairs() -> KeypointTask:
     point = [np.zeros((1, 2))] * 2
     pairs = [pair(n, 0, 1, category, point) for category, count in PAIRS.items() for n in range(count)]
     order = np.random.default_rng(0).permutation(len(pairs))
-    samples = tuple(MemorySample(f"image{index}", 0) for index in range(2))
-    shuffled = tuple(pairs[index] for index in order)
-    return KeypointTask(Keypoints("double", samples, shuffled, Coverage(())), config_of(PAPER, "spair"))
+    return task_of([pairs[index] for index in order], config_of(PAPER, "spair"))
 
 
 def test_the_pairs_that_the_published_seed_draws() -> None:
@@ -125,8 +129,7 @@ def test_a_pair_that_is_drawn_twice_counts_twice() -> None:
 def one_pair(points: Floats, size: tuple[int, int], **values: Any) -> KeypointTask:
     sizes = {"source_size": size, "target_size": size}
     one = pair(1, 0, 1, "cat", [points, points], **(sizes | values))
-    samples = tuple(MemorySample(f"image{index}", 0, size) for index in range(2))
-    return KeypointTask(Keypoints("double", samples, (one,), Coverage(())), WHOLE)
+    return task_of([one], WHOLE, [size] * 2)
 
 
 @pytest.mark.parametrize("size", [(31, 77), (77, 31), (64, 64)])
