@@ -23,7 +23,6 @@ from layerboard.tasks.framework.examples import Predicted
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import TASKS, config_of, load_code
 from layerboard.tasks.framework.task import Task
-from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 from layerboard.tasks.segmentation import capi as capi_vote
 from layerboard.tasks.segmentation.in_context import NO_MEMORY
@@ -36,7 +35,7 @@ from tests.tasks.anomaly import test_task as anomaly
 from tests.tasks.clustering.test_task import QUICK
 from tests.tasks.framework.test_sources import classification as listed
 from tests.tasks.framework.test_sources import probed, sources
-from tests.tasks.keypoints.test_problem import VIEW_64, pair
+from tests.tasks.keypoints import test_problem as matched
 from tests.tasks.passes import Features
 from tests.tasks.propagation.test_task import drawn
 from tests.tasks.retrieval.test_instances import planted, task_of
@@ -129,7 +128,7 @@ class TestLinear(LabelledCase):
 
     @property
     def config(self) -> Any:
-        return replace(config_of(STANDARD, "linear"), rates=(1.0, 10.0), epochs=10)
+        return replace(config_of(STANDARD, "linear"), rates=(1.0, 10.0), epochs=4)
 
 
 class AmongThemselves(LabelledCase):
@@ -305,6 +304,7 @@ class TestRegress(TargetCase):
 
     def check_examples(self, facts: Predicted, predicted: Predicted) -> None:
         told = zip(facts["truth"], predicted["predicted"], strict=True)
+        assert len(facts["truth"]) == 16
         assert max(abs(float(truth) - float(guess)) for truth, guess in told) < 0.1
 
     example = 85.0
@@ -474,7 +474,7 @@ class TestDavis(cases.GridCase):
 class TestSpair(cases.GridCase):
     """Pairs of two categories, whose images show the same."""
 
-    name, view = "spair", VIEW_64
+    name, view = "spair", matched.VIEW_64
     best: ClassVar = {
         "PCK@0.1": 100,
         "PCK@0.1 per image": 100,
@@ -489,12 +489,9 @@ class TestSpair(cases.GridCase):
             points = [random.uniform(0, 64, (4, 2))] * 2
             size = {"source_size": (64, 64), "target_size": (64, 64), "target_box": (0.0, 0.0, 64.0, 64.0)}
             pairs.append(
-                pair(number, number % 6, (number + 1) % 6, ["dog", "cat"][number % 2], points, **size)
+                matched.pair(number, number % 6, (number + 1) % 6, ["dog", "cat"][number % 2], points, **size)
             )
-        samples = tuple(MemorySample(f"image{index}", 0, (64, 64)) for index in range(6))
-        return KeypointTask(
-            Keypoints("double", samples, tuple(pairs), Coverage(())), config_of(STANDARD, "spair")
-        )
+        return matched.task_of(pairs, sizes=[(64, 64)] * 6)
 
     def perfect(self, task: Any) -> Features:
         cells = np.arange(16) / 16

@@ -127,8 +127,8 @@ def test_packaged_weights_are_those_of_their_digests(
         loader(find(["mini-resnet"])[0])
 
 
-def test_floor_is_standard_normal_and_independent(loader: Loader) -> None:
-    floor = loader(find(["mini-random"])[0])
+def test_floor_is_standard_normal_and_independent(kept: Loader) -> None:
+    floor = kept(find(["mini-random"])[0])
     seen = [*grids_of(floor, pixels(3, 64, 64)).values()]
     stacked = torch.stack(seen).flatten(1)
     assert len(stacked) == 11
@@ -139,8 +139,8 @@ def test_floor_is_standard_normal_and_independent(loader: Loader) -> None:
     assert torch.corrcoef(images).fill_diagonal_(0).abs().max() < 0.04
 
 
-def test_floor_follows_the_image_and_not_its_place(loader: Loader) -> None:
-    floor = loader(find(["mini-random"])[0])
+def test_floor_follows_the_image_and_not_its_place(kept: Loader) -> None:
+    floor = kept(find(["mini-random"])[0])
     images = pixels(2, 64, 64)
     images = torch.cat([images, images.flip(0)])
     features = layers_of(floor, images, [Layer(4)])["4"]
@@ -150,8 +150,8 @@ def test_floor_follows_the_image_and_not_its_place(loader: Loader) -> None:
     assert not torch.equal(features.cls[0], features.cls[1])
 
 
-def test_raw_pixels_are_those_of_each_patch_and_of_the_image_shrunk_to_one(loader: Loader) -> None:
-    backbone, images = loader(find(["mini-pixels"])[0]), pixels(2, 64, 48)
+def test_raw_pixels_are_those_of_each_patch_and_of_the_image_shrunk_to_one(kept: Loader) -> None:
+    backbone, images = kept(find(["mini-pixels"])[0]), pixels(2, 64, 48)
     features = layers_of(backbone, images, [Layer(1)])["1"]
     values = images.float() / 127.5 - 1  # in [-1, 1]
     patch = values[1, :, 16:24, 40:48]

@@ -35,7 +35,7 @@ def test_starts_are_those_of_scikit_learn(kind, n, dim, k):
         assert (kmeans_starts(features, k, seed, 3) == np.stack(expected)).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(labels, st.permutations(range(5)))
 def test_names_of_clusters_do_not_matter(pairs, names):
     classes, clusters = (np.array(column) for column in zip(*pairs, strict=True))

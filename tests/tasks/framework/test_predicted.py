@@ -6,13 +6,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from layerboard.tasks.classification import knn, probes
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.examples import small_mask
-from layerboard.tasks.keypoints import task as keypoints
 from layerboard.tasks.propagation import task as propagation
-from layerboard.tasks.retrieval import landmarks as retrieval
 from layerboard.zoo.spec import Layer
 from tests.fakes import write_fake_davis
 from tests.tasks.classification import test_knn
@@ -30,8 +27,8 @@ def test_knn_keeps_the_neighbours_and_the_class_of_its_queries() -> None:
     wanted[0] = np.nan
     outcome = task.score(test_knn.by_source(task, bank, wanted))
     facts, found = task.examples.facts(), outcome.predicted
-    assert facts["query"].shape == (probes.QUERIES,)
-    assert found["neighbour"].shape == (probes.QUERIES, knn.NEIGHBOURS)
+    assert facts["query"].shape == (16,)
+    assert found["neighbour"].shape == (16, 3)
     near = {"n00000000": [0, 1, 2], "n00000001": [3, 4, 2]}
     for place, (query, true) in enumerate(zip(facts["query"], facts["class"], strict=True)):
         if query == "val/00000":
@@ -52,7 +49,7 @@ def test_knn_keeps_the_neighbours_and_the_class_of_its_queries() -> None:
     assert others == [""] * 5
     pictures = task.examples.pictures([found])
     assert set(pictures) == {*facts["query"].tolist(), first, *(f"train/{index:05d}" for index in range(5))}
-    assert list(pictures)[: probes.QUERIES] == list(dict.fromkeys(facts["query"].tolist()))
+    assert list(pictures)[:16] == list(dict.fromkeys(facts["query"].tolist()))
 
 
 def test_retrieval_keeps_the_first_images_that_count() -> None:
@@ -73,7 +70,7 @@ def test_retrieval_keeps_no_query_without_a_positive() -> None:
     kinds[:, 10:] = 0
     places = test_retrieval.problem(kinds).examples.places
     assert places == tuple(range(10))
-    assert len(test_retrieval.problem(np.ones((8, 40), np.int64)).examples.places) == retrieval.QUERIES
+    assert len(test_retrieval.problem(np.ones((8, 40), np.int64)).examples.places) == 12
 
 
 def test_keypoints_keep_where_the_points_went() -> None:
@@ -85,7 +82,7 @@ def test_keypoints_keep_where_the_points_went() -> None:
     points, errors = outcome.predicted["point"], np.concatenate([one["error_image"] for one in left])
     sizes = facts["target_size"].max(axis=1)[facts["of_pair"]]
     missed = np.hypot(*(points - facts["target_point"]).T)
-    assert len(facts["pair"]) == len(task.data.pairs) < keypoints.PAIRS  # all of these few are kept
+    assert len(facts["pair"]) == len(task.data.pairs) < 16  # all of these few are kept
     assert np.allclose(missed, errors * sizes, atol=0.02)
     hits = outcome.items.values["PCK@0.1"] > 0
     assert (outcome.predicted["right"] == hits).all()
@@ -103,7 +100,7 @@ def test_of_many_pairs_a_few_are_kept_and_the_scores_stay() -> None:
     grids = matched.random_grids(6)
     left = matched.measured(large, {Layer(1): grids.clone()}, batch=6)[Layer(1)]
     outcome, facts = large.score(left), large.examples.facts()
-    assert len(facts["pair"]) == keypoints.PAIRS
+    assert len(facts["pair"]) == 16
     assert set(facts["category"].tolist()) == {"cat", "dog"}
     assert outcome.predicted["point"].shape == (len(facts["of_pair"]), 2)
     alone = matched.measured(task, {Layer(1): grids.clone()}, batch=6)[Layer(1)]

@@ -1,5 +1,6 @@
 """Correspondence against features that are upsampled to every pixel of the view."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints, SpairEntry
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.keypoints.config import KeypointConfig
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox, View
@@ -47,6 +49,16 @@ def pair(number: int, source: int, target: int, category: str, points: list[Floa
     return KeypointPair(**(values | fields))
 
 
+def task_of(
+    pairs: Iterable[KeypointPair],
+    config: KeypointConfig = RULE,
+    sizes: Sequence[tuple[int, int]] = ((50, 40), (50, 40)),
+) -> KeypointTask:
+    """The task on pairs of images in memory, of those sizes."""
+    samples = tuple(MemorySample(f"image{index}", 0, size) for index, size in enumerate(sizes))
+    return KeypointTask(Keypoints("double", samples, tuple(pairs), Coverage(())), config)
+
+
 def random_problem(seed: int, images: int = 6) -> KeypointTask:
     """Pairs of images of all sizes, categories mixed and out of order; targets and sources are shared."""
     rng = np.random.default_rng(seed)
@@ -56,8 +68,7 @@ def random_problem(seed: int, images: int = 6) -> KeypointTask:
         count = int(rng.integers(1, 5))
         points = [rng.uniform(0, SIZES[index], (count, 2)) for index in (source, target)]
         pairs.append(pair(number, source, target, ["dog", "cat"][number % 2], points))
-    samples = tuple(MemorySample(f"image{index}", 0, SIZES[index]) for index in range(images))
-    return KeypointTask(Keypoints("double", samples, tuple(pairs), Coverage(())), RULE)
+    return task_of(pairs, sizes=SIZES[:images])
 
 
 def random_grids(seed: int, images: int = 6, width: int = 9) -> Tensor:
@@ -129,13 +140,12 @@ def test_errors_equal_matching_of_upsampled_features(seed: int) -> None:
 
 def test_scores_are_means_over_categories_pairs_and_keypoints() -> None:
     counts = {"cat": [1], "dog": [2, 1]}  # keypoints of each pair
-    pairs = tuple(
+    pairs = [
         pair(number, 0, 1, category, [np.zeros((count, 2))] * 2)
         for category, numbers in counts.items()
         for number, count in enumerate(numbers)
-    )
-    samples = tuple(MemorySample(f"image{index}", 0) for index in range(2))
-    task = KeypointTask(Keypoints("double", samples, pairs[::-1], Coverage(())), RULE)
+    ]
+    task = task_of(pairs[::-1])
     # pairs keep the order of the data within a category: the dog with one keypoint comes first
     box = [np.array([0.04]), np.array([0.2, 0.099, 0.1])]
     image = [np.array([0.02]), np.array([0.09, 0.04, 0.001])]

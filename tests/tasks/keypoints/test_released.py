@@ -7,8 +7,6 @@ import pytest
 import torch
 from PIL import Image
 
-from layerboard.tasks.datasets.base import Coverage
-from layerboard.tasks.datasets.spair import Keypoints
 from layerboard.tasks.datasets.spair_facts import PairFacts
 from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.framework.protocols import PROTOCOLS, find_protocol
@@ -17,8 +15,7 @@ from layerboard.tasks.keypoints.config import KeypointConfig, PairSample
 from layerboard.tasks.keypoints.correspondence import SoftArgmax
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.zoo.spec import Layer
-from tests.benchmark.doubles import MemorySample
-from tests.tasks.keypoints.test_problem import measured, pair, random_grids, random_problem
+from tests.tasks.keypoints.test_problem import measured, pair, random_grids, random_problem, task_of
 from tests.tasks.passes import by_metric
 
 PAPERS = ("probe3d", "geoaware", "sd-dino", "insid3", "dift")
@@ -109,12 +106,11 @@ def hard(viewpoint: int, mistakable: tuple[bool, ...] | None) -> PairFacts:
 def faced(facts: list[PairFacts | None]) -> KeypointTask:
     """Pairs of two points each, of which the first is always found and the second never."""
     points = np.array([[1.0, 1.0], [40.0, 30.0]])
-    pairs = tuple(
+    pairs = (
         replace(pair(number, 0, 1, ["cat", "dog"][number % 2], [points, points]), facts=one)
         for number, one in enumerate(facts)
     )
-    samples = tuple(MemorySample(f"image{index}", 0, (50, 40)) for index in range(2))
-    return KeypointTask(Keypoints("double", samples, pairs, Coverage(())), rule_of("standard"))
+    return task_of(pairs, rule_of("standard"))
 
 
 def scores_of(problem: KeypointTask) -> dict[str, float]:
@@ -194,8 +190,7 @@ def test_the_corner_of_an_image_is_half_a_token_away(length: int, hit: float) ->
     corner = np.zeros((1, 2))
     sizes = {"source_size": (224, 224), "target_size": (224, 224)}
     one = pair(1, 0, 1, "cat", [corner, corner], **sizes, target_box=(0.0, 0.0, float(length), 10.0))
-    samples = tuple(MemorySample(f"image{index}", 0, (224, 224)) for index in range(2))
-    problem = KeypointTask(Keypoints("double", samples, (one,), Coverage(())), rule)
+    problem = task_of([one], rule, [(224, 224)] * 2)
     grids = torch.randn(2, 14, 14, 3, generator=torch.Generator().manual_seed(0))
     outcome = problem.score(measured(problem, {Layer(0): grids}, 2, rule.view)[Layer(0)])
     assert by_metric(outcome)["PCK@0.1 ceiling"] == hit

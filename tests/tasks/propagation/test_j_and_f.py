@@ -31,7 +31,7 @@ def official_counts(prediction, truth, radius):
     return tuple(int(array.sum()) for array in (one, two, one & near[1], two & near[0]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 70),
@@ -56,7 +56,7 @@ def test_boundaries_of_all_kinds_and_sizes(seed, height, width, radius, kind):
     assert compare_boundaries(both(two, one), radius) == official_counts(two, one, radius)
 
 
-@pytest.mark.parametrize("size", [(480, 854), (480, 910), (481, 1153), (1080, 1920)])
+@pytest.mark.parametrize("size", [(480, 854), (481, 1153)])
 def test_boundaries_of_frames_as_large_as_those_of_davis(size):
     rng = np.random.default_rng(size[1])
     coarse = [rng.random((9, 16)) < 0.4 for _ in range(2)]

@@ -73,7 +73,7 @@ def accumulated(features, batch):
 @pytest.mark.parametrize(("n", "batch"), [(64, 64), (64, 16)])
 def test_the_standard_error_is_the_spread_over_fresh_samples(n, batch):
     generator = torch.Generator().manual_seed(5)
-    runs = [accumulated(drawn(generator, n), batch) for _ in range(150)]
+    runs = [accumulated(drawn(generator, n), batch) for _ in range(100)]
     values = torch.stack([run.matrix() for run in runs])
     errors = torch.stack([run.standard_error() for run in runs])
     held = ((values - values.mean(0)).abs() <= 1.96 * errors).double().mean(0)

@@ -71,7 +71,7 @@ def test_ratios_equal_loops():
     np.testing.assert_allclose(measured.evaluate(), [by_hand(measured, np.ones(60))], rtol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(INDICES)), st.integers(1, 4), st.integers(1, 4))
 def test_partitions_equal_those_of_repeated_items(seed, index, classes, clusters):
     g = np.random.default_rng(seed)
@@ -508,6 +508,25 @@ def test_items_that_are_independent_within_clusters_count_nearly_each():
     low, high = share_intervals(hits(right, np.full(300, 4)))
     expected = stats.binomtest(int(right.sum()), 1200).proportion_ci(0.95, "exact")
     assert (high - low)[0] == pytest.approx(expected.high - expected.low, rel=0.12)
+
+
+@pytest.mark.parametrize("share", [0.03, 0.5, 0.97])
+@pytest.mark.parametrize("weights", ["items", "clusters", "strata"])
+def test_clustered_hits_are_covered(share, weights):
+    """Of 40 clusters of 1 to 7 items that are alike by 0.4, in means of items, clusters or strata."""
+    covered = 0
+    for seed in range(200):
+        g = np.random.default_rng(seed)
+        held = g.integers(1, 8, 40)
+        right = g.binomial(held, g.beta(1.5 * share, 1.5 * (1 - share), 40)).astype(float)[:, None]
+        groups = np.arange(40) % 4 if weights == "strata" else zeros(40)
+        count = held.astype(float)
+        trials = Trials(count, np.ones(1))
+        if weights == "clusters":
+            right, count = right / held[:, None], np.ones(40)
+        low, high = share_intervals(Ratios(right, count, groups, groups, trials))
+        covered += low[0] <= share <= high[0]
+    assert covered / 200 >= 0.93
 
 
 def test_other_scores_beside_hits_keep_their_bootstrap():

@@ -9,7 +9,7 @@ from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 from layerboard.tasks.targets.held_out import RidgePredictions
 from layerboard.tasks.targets.ridge import Ridge
 
-PENALTIES = tuple(10.0**power for power in range(-4, 5))
+PENALTIES = tuple(10.0**power for power in range(-4, 5, 2))
 
 
 def problem(rows: int, dim: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

@@ -34,8 +34,8 @@ def implementation(backbone: HookedBackbone) -> str:
     return str(backbone._network.body.config._attn_implementation)  # type: ignore[union-attr]
 
 
-def test_the_usual_attention_comes_back_even_after_an_error(loader: Loader) -> None:
-    backbone = hooked(find(["mini-beit"])[0], loader)
+def test_the_usual_attention_comes_back_even_after_an_error(kept: Loader) -> None:
+    backbone = hooked(find(["mini-beit"])[0], kept)
     images = pixels(2, 64, 64)
     before = grids_of(backbone, images)
     assert implementation(backbone) == "sdpa"
@@ -51,7 +51,7 @@ def test_the_usual_attention_comes_back_even_after_an_error(loader: Loader) -> N
     assert all(torch.equal(before[layer], after[layer]) for layer in before)
 
 
-def test_only_one_block_is_in_memory(loader: Loader) -> None:
+def test_only_one_block_is_in_memory(kept: Loader) -> None:
     import weakref
 
     alive: list[weakref.ref[Tensor]] = []
@@ -60,14 +60,14 @@ def test_only_one_block_is_in_memory(loader: Loader) -> None:
         assert not [old for old in alive if old() is not None]
         alive.append(weakref.ref(maps.probabilities))
 
-    backbone = hooked(find(["mini-clip"])[0], loader)
+    backbone = hooked(find(["mini-clip"])[0], kept)
     backbone.visit(pixels(1, 64, 64), visitor, probabilities(backbone.spec))
     assert len(alive) == 12
 
 
 @pytest.mark.parametrize("layer", [Layer(0, "probabilities"), Layer(13, "probabilities")])
-def test_layers_without_probabilities(layer: Layer, loader: Loader) -> None:
-    backbone = hooked(find(["mini-dino"])[0], loader)
+def test_layers_without_probabilities(layer: Layer, kept: Loader) -> None:
+    backbone = hooked(find(["mini-dino"])[0], kept)
     with pytest.raises(
         InputError, match=rf"no attention probabilities of layer {layer}; it has .* 12.probabilities"
     ):
@@ -98,9 +98,9 @@ def swin(folder: Path) -> Path:
     return folder / "swin"
 
 
-def test_one_forward_shows_features_and_probabilities(loader: Loader) -> None:
+def test_one_forward_shows_features_and_probabilities(kept: Loader) -> None:
     for name in ("mini-dino", "mini-clip", "mini-beit"):
-        backbone = hooked(find([name])[0], loader)
+        backbone = hooked(find([name])[0], kept)
         images, spec = pixels(2, 64, 64), backbone.spec
         inside = [Layer(index, tap) for index in (12, 1) for tap in sorted(TRANSFORMER_TAPS)]
         alone = layers_of(backbone, images, [*inside, *spec.layers])
@@ -131,8 +131,8 @@ def test_one_forward_shows_features_and_probabilities(loader: Loader) -> None:
 @pytest.mark.parametrize(
     "layers", [None, [Layer(1), Layer(2, "attention")], [Layer(2, tap) for tap in TRANSFORMER_TAPS]]
 )
-def test_a_forward_that_nobody_asks_stays_fused(layers: list[Layer] | None, loader: Loader) -> None:
-    backbone = hooked(find(["mini-dino"])[0], loader)
+def test_a_forward_that_nobody_asks_stays_fused(layers: list[Layer] | None, kept: Loader) -> None:
+    backbone = hooked(find(["mini-dino"])[0], kept)
     found: list[str] = []
     attention = backbone._network.blocks[1].get_submodule("attention")
     outputs: list[object] = []

@@ -33,12 +33,12 @@ def test_bytes_are_those_of_tensors_that_are_alive_at_once() -> None:
     assert held.peak == 0
 
 
-def test_a_mini_vit_has_the_operations_of_its_products(loader: Loader) -> None:
+def test_a_mini_vit_has_the_operations_of_its_products(kept: Loader) -> None:
     spec = find(["mini-fs"])[0]
     layers = tuple(layer for layer in spec.layers if layer.index > 0)
-    found = count_up_to(loader(spec), pixels(1, 64, 64), layers)
+    found = count_up_to(kept(spec), pixels(1, 64, 64), layers)
     with torch.inference_mode():
-        assert count_up_to(loader(spec), pixels(1, 64, 64), layers) == found
+        assert count_up_to(kept(spec), pixels(1, 64, 64), layers) == found
     tokens, width, mlp = 65, 96, 384
     embedding = 2 * 64 * width * 3 * 8 * 8
     block = 2 * tokens * width * (4 * width + 2 * mlp) + 2 * 2 * tokens * tokens * width

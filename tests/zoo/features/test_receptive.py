@@ -63,9 +63,9 @@ def test_what_no_pixel_moves_has_a_field_of_zeros() -> None:
     ("name", "taps"),
     [("mini-fs", ("attention", "mid", "mlp", "block")), ("mini-resnet", ("branch", "block"))],
 )
-def test_fields_of_mini_backbones(name: str, taps: tuple[str, ...], loader: Loader) -> None:
+def test_fields_of_mini_backbones(name: str, taps: tuple[str, ...], kept: Loader) -> None:
     """The sum of fields of single images and channels, of layers in order; a cell sees itself most."""
-    backbone = loader(find([name])[0])
+    backbone = kept(find([name])[0])
     images = pixels(2, 64, 64)
     layers = [Layer(1), *(Layer(2, tap) for tap in taps)]  # type: ignore[arg-type]
     together = backbone.receptive_fields(images, layers[::-1], lambda width: [0, width - 1])
@@ -99,21 +99,21 @@ def test_a_stream_that_is_no_sum_gets_its_own_gradient() -> None:
     assert [float(one.strength.sum()) for one in found] == [4, 2, 6, 2, 10]
 
 
-def test_the_first_layer_of_a_patch_network_sees_its_own_patch(loader: Loader) -> None:
-    (found,) = loader(find(["mini-fs"])[0]).receptive_fields(
+def test_the_first_layer_of_a_patch_network_sees_its_own_patch(kept: Loader) -> None:
+    (found,) = kept(find(["mini-fs"])[0]).receptive_fields(
         pixels(1, 64, 64), [Layer(0)], lambda width: [0, 5]
     )
     inside = found.strength[32:40, 32:40]
     assert float(inside.sum() / found.strength.sum()) == 1
 
 
-def test_who_cannot_say_says_why(loader: Loader) -> None:
+def test_who_cannot_say_says_why(kept: Loader) -> None:
     spec = find(["mini-fs"])[0]
-    backbone = loader(spec)
+    backbone = kept(spec)
     assert backbone.fields_refusal() == ""
     with pytest.raises(InputError, match="no layer 13"):
         backbone.receptive_fields(pixels(1, 64, 64), [Layer(13)], range)
-    floor = loader(find(["mini-random"])[0])
+    floor = kept(find(["mini-random"])[0])
     with pytest.raises(InputError, match="draws its features"):
         floor.receptive_fields(pixels(1, 64, 64), [Layer(1)], range)
     own = OwnBackbone(spec, identity_of(spec, "own"), floor)

@@ -117,7 +117,7 @@ def test_of_a_grid_that_is_not_square(tmp_path: Path, loader: Loader) -> None:
     assert "no trained embeddings of a square grid" in weights.reason["positions"]
 
 
-def test_the_floor_has_none(loader: Loader) -> None:
+def test_the_floor_has_none(kept: Loader) -> None:
     reason = "mini-random has no weights."
     expected = Weights(None, None, None, dict.fromkeys(("filters", "positions", "position_bias"), reason))
-    assert loader(find(["mini-random"])[0]).weights() == expected
+    assert kept(find(["mini-random"])[0]).weights() == expected
