@@ -28,6 +28,7 @@ from layerboard.zoo.spec import BackboneSpec, Layer
 
 # Tensors that no feature depends on: of heads, and the token of masked patches.
 _UNUSED = re.compile(r"lm_head\.|pooler\.|.*\.mask_token$")
+_TABLE = "relative_position_bias_table"  # of BEiT
 _NAMES_OF_CLIP = {  # in the order in which they are replaced
     "encoder.layers": "layers",
     "self_attn.out_proj": "attention.o_proj",
@@ -86,7 +87,7 @@ class VisionTransformer(nn.Module):
         self.config = SimpleNamespace(_attn_implementation="sdpa")
         width, epsilon = values["hidden_size"], values["layer_norm_eps"]
         self.embeddings = Embeddings(width, values["patch_size"], tensors)
-        is_normed, table = "pre_layrnorm.weight" in tensors, tensors.get(f"shared_position_bias.{TABLE}")
+        is_normed, table = "pre_layrnorm.weight" in tensors, tensors.get(f"shared_position_bias.{_TABLE}")
         self.pre_layrnorm = nn.LayerNorm(width, eps=epsilon) if is_normed else nn.Identity()
         self.shared_position_bias = None if table is None else PositionBias(*table.shape)
         without = values.get(WITHOUT_SKIP, ())
@@ -146,11 +147,9 @@ class Block(nn.Module):
         self.attention = Attention(width, values["num_attention_heads"], config, key_bias=not scaled)
         self.layernorm_before = nn.LayerNorm(width, eps=epsilon)
         self.layernorm_after = nn.LayerNorm(width, eps=epsilon)
-        hidden, act = (
-            values["intermediate_size"],
-            QuickGelu() if values["hidden_act"] != "gelu" else nn.GELU(),
-        )
-        self.mlp = named(fc1=nn.Linear(width, hidden), act=act, fc2=nn.Linear(hidden, width))
+        inside = values["intermediate_size"]
+        act = nn.GELU() if values["hidden_act"] == "gelu" else QuickGelu()
+        self.mlp = chain(fc1=nn.Linear(width, inside), act=act, fc2=nn.Linear(inside, width))
         self.lambda_1 = nn.Parameter(torch.empty(width)) if scaled else None
         self.lambda_2 = nn.Parameter(torch.empty(width)) if scaled else None
         self.skips = skips  # whether its input bypasses its sublayers
@@ -198,9 +197,6 @@ class QuickGelu(nn.Module):
         return hidden * torch.sigmoid(1.702 * hidden)
 
 
-TABLE = "relative_position_bias_table"
-
-
 class PositionBias(nn.Module):
     """BEiT's biases of attention by relative position, [1 heads tokens tokens], for a grid of any size.
 
@@ -240,14 +236,13 @@ def resnet(values: Mapping[str, Any]) -> nn.Sequential:
     widths, stages = (values["embedding_size"], *values["hidden_sizes"]), []
     for number, (depth, width) in enumerate(zip(values["depths"], widths[1:], strict=True)):
         first = Bottleneck(widths[number], width, 2 if number else 1)
-        stages.append(
-            named(layers=nn.Sequential(first, *(Bottleneck(width, width) for _ in range(depth - 1))))
-        )
-    stem = named(embedder=convolution(3, widths[0], 7, 2), pooler=nn.MaxPool2d(3, 2, 1))
-    return named(embedder=stem, encoder=named(stages=nn.Sequential(*stages)))
+        further = (Bottleneck(width, width) for _ in range(depth - 1))
+        stages.append(chain(layers=nn.Sequential(first, *further)))
+    stem = chain(embedder=convolution(3, widths[0], 7, 2), pooler=nn.MaxPool2d(3, 2, 1))
+    return chain(embedder=stem, encoder=chain(stages=nn.Sequential(*stages)))
 
 
-def named(**modules: nn.Module) -> nn.Sequential:
+def chain(**modules: nn.Module) -> nn.Sequential:
     """Modules one after the other, by name."""
     return nn.Sequential(OrderedDict(modules))
 
@@ -258,7 +253,7 @@ def convolution(
     """A convolution with batch normalisation, and ReLU unless it ends a branch."""
     convolved = nn.Conv2d(entering, width, side, stride, side // 2, bias=False)
     activation = nn.Identity() if ends else nn.ReLU()
-    return named(convolution=convolved, normalization=nn.BatchNorm2d(width), activation=activation)
+    return chain(convolution=convolved, normalization=nn.BatchNorm2d(width), activation=activation)
 
 
 class Bottleneck(nn.Module):

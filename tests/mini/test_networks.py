@@ -1,5 +1,8 @@
 """Packaged networks without transformers: every number is that of transformers' own classes, bit for bit."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import Tensor
@@ -44,3 +47,11 @@ def _shown(
 
     backbone.visit(pixels, keep, layers)
     return seen
+
+
+@pytest.mark.slow  # a process of its own imports torch
+def test_loading_imports_no_transformers():
+    code = "import sys, layerboard; [layerboard.load(name) for name in sys.argv[1:]]; print(*sys.modules)"
+    names = "mini-fs", "mini-clip", "mini-beit", "mini-resnet", "mini-fs64-noskip6"
+    done = subprocess.run([sys.executable, "-c", code, *names], capture_output=True, text=True, check=True)
+    assert {"transformers", "torch._dynamo"}.isdisjoint(done.stdout.split())
