@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from layerboard.zoo.entries.architecture import Residual, Sublayers
+from layerboard.zoo.entries.architecture import Residual, StreamLayout, Sublayers
 from layerboard.zoo.features.hooked import Network
 from layerboard.zoo.features.weights import OUTSIDE_GRID
 from layerboard.zoo.load.adapters import WITHOUT_SKIP, fitted_positions, use_rule
@@ -58,12 +58,13 @@ class PackagedLoader(FileLoader):
         body.requires_grad_(requires_grad=False).train(mode=False)
         if not isinstance(body, VisionTransformer):
             blocks = tuple(module for module in body.modules() if isinstance(module, Bottleneck))
-            parts = Residual("shortcut", "layer", overwrites=True)
-            return Network(body, blocks, None, ("maps",) * (len(blocks) + 1), parts=parts)
+            layouts: tuple[StreamLayout, ...] = tuple("maps" for _ in range(len(blocks) + 1))
+            return Network(body, blocks, None, layouts, parts=Residual("shortcut", "layer", overwrites=True))
         use_rule(body, spec.stage_of(Layer(0)).stride, spec.interpolation)
-        scales = {"attention_scale": "lambda_1", "mlp_scale": "lambda_2"} if spec.family == "BEiT" else {}
-        layouts = ("tokens",) * (len(body.layers) + 1)
-        return Network(body, tuple(body.layers), body.layernorm, layouts, parts=Sublayers(**scales))
+        scaled = Sublayers(attention_scale="lambda_1", mlp_scale="lambda_2")
+        layouts = tuple("tokens" for _ in range(len(body.layers) + 1))
+        parts = scaled if spec.family == "BEiT" else Sublayers()
+        return Network(body, tuple(body.layers), body.layernorm, layouts, parts=parts)
 
 
 def _renamed(name: str) -> str:
@@ -116,8 +117,7 @@ class Embeddings(nn.Module):
         self.patch = patch
         self.cls_token = nn.Parameter(torch.empty(1, 1, width))
         bias = "embeddings.patch_embeddings.projection.bias" in tensors
-        self.patch_embeddings = nn.Module()
-        self.patch_embeddings.projection = nn.Conv2d(3, width, patch, patch, bias=bias)
+        self.patch_embeddings = chain(projection=nn.Conv2d(3, width, patch, patch, bias=bias))
         table = tensors.get("embeddings.position_embeddings")
         shape = None if table is None else (1, table.numel() // width, width)
         self.position_embeddings = None if shape is None else nn.Parameter(torch.empty(shape))
@@ -129,7 +129,7 @@ class Embeddings(nn.Module):
         return fitted_positions(self.position_embeddings, cells, "huggingface")
 
     def forward(self, images: Tensor) -> Tensor:
-        patches = self.patch_embeddings.projection(images).flatten(2).transpose(1, 2)
+        patches = self.patch_embeddings(images).flatten(2).transpose(1, 2)
         tokens = torch.cat([self.cls_token.expand(len(images), -1, -1), patches], dim=1)
         if self.position_embeddings is None:
             return tokens
