@@ -111,8 +111,8 @@ class Classification(Data):
 
     def content(self, stated: Callable[[Sample], str]) -> list[object]:
         rows = ((split, *named) for split, side in self.sides.items() for named in side.named)
-        told = sorted((stated(image), label, group, split) for split, label, image, group in rows)
-        return [self.val is not None, *told]
+        images = sorted((stated(image), label, group, split) for split, label, image, group in rows)
+        return [self.val is not None, *images]
 
     def grouped(self, groups: Mapping[str, str]) -> Self:
         """The dataset with groups, given by image name.
