@@ -429,8 +429,8 @@ def _classes(
         return pixels.sum(axis=1, keepdims=True) if together else pixels
 
     pairs = [statistic.column.split("/") for statistic in statistics]
-    columns = [(layer, *pair) for pair in pairs for layer in items]
-    part, whole = (np.stack([sums(layer, names[side]) for layer, *names in columns]) for side in range(2))
+    columns = [(layer, pair) for pair in pairs for layer in items]
+    part, whole = (np.stack([sums(layer, pair[side]) for layer, pair in columns]) for side in range(2))
     averaged = AVERAGED.get(statistics[0].over, "shown")
     return ClassRatios(part, whole, sums(items[0], "truth"), stratum, averaged)
 
