@@ -139,13 +139,10 @@ def about_file(error: OSError) -> str | None:
         there, wanted = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")
         name = shortened(str(error.filename2 or error.filename))
         return f"expected a {wanted} at {name}, where there is a {there}; remove it, or choose another name"
-    if error.errno in _OF_USERS:
-        return (
-            f"{shortened(error.filename)} cannot be used: {error.strerror}"
-            if error.filename
-            else error.strerror
-        )
-    return None
+    if error.errno not in _OF_USERS:
+        return None
+    which = f"{shortened(error.filename)} cannot be used: " if error.filename else ""
+    return f"{which}{error.strerror}"
 
 
 def first_line(error: BaseException) -> str:

@@ -32,9 +32,8 @@ def require_regular(path: Path | str) -> int:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(status.st_mode):
-        raise PermissionError(
-            errno.EPERM, "it is a pipe, a device or a socket; save it as a regular file", str(path)
-        )
+        what = "it is a pipe, a device or a socket; save it as a regular file"
+        raise PermissionError(errno.EPERM, what, str(path))
     return status.st_size
 
 

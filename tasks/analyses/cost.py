@@ -78,9 +78,8 @@ class Timed:
         return float(np.quantile([*self.seconds.values()][-1], 0.25)) / self.whole - 1
 
     def joined(self, later: "Timed") -> "Timed":
-        return Timed(
-            self.batch, {layer: [*first, *later.seconds[layer]] for layer, first in self.seconds.items()}
-        )
+        seconds = {layer: [*first, *later.seconds[layer]] for layer, first in self.seconds.items()}
+        return Timed(self.batch, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ class CostTask(Task):
             outcome = Outcome(tuple(whole), missing=costs.reasons if is_own else {})
             outcomes.append(LayerOutcome(WHOLE_BACKBONE, str(size), outcome))
             for layer in view.timed.seconds:
-                scores = (*_at_size(view, layer), *(_up_to(costs, layer) if is_own else ()))
+                scores = tuple(_of_layer(costs, view, layer, is_own))
                 outcomes.append(LayerOutcome(layer, str(size), Outcome(scores)))
         return Findings(tuple(outcomes))
 
@@ -183,15 +182,13 @@ def _spread(*timed: Timed) -> Score:
     return Score("spread", 100 * most, passes, "forwards")
 
 
-def _at_size(view: ViewCosts, layer: Layer) -> Iterator[Score]:
-    """Costs of one image up to a layer that depend on how large it is shown."""
+def _of_layer(costs: MeasuredCosts, view: ViewCosts, layer: Layer, is_own: bool) -> Iterator[Score]:
+    """Costs up to a layer: those of a view, and at the backbone's own size those that it has once."""
     yield Score("ms", 1000 * view.timed.shortest[layer], view.timed.passes, "forwards")
     yield from _counts({"gflops": view.operations[layer] / 1e9})
     yield Score("tokens", view.tokens[layer], 1, "images")
-
-
-def _up_to(costs: MeasuredCosts, layer: Layer) -> Iterator[Score]:
-    """Costs up to a layer that are the same at every size, or measured at the backbone's own only."""
+    if not is_own:
+        return
     best = costs.best
     yield Score("ms-batch", 1000 * best.shortest[layer] / best.batch, best.passes, "forwards")
     yield from _counts({"parameters": costs.weights[layer]})

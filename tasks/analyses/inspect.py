@@ -145,9 +145,8 @@ def position_similarity(positions: Floats) -> tuple[Floats, dict[str, float]] | 
     cosine = (flat / length) @ (flat / length).T
     first, second = np.triu_indices(len(flat), 1)
     pairs = cosine[first, second]
-    rows, columns = (
-        np.abs(index[first] - index[second]) for index in np.divmod(np.arange(len(flat)), cells[1])
-    )
+    places = np.divmod(np.arange(len(flat)), cells[1])
+    rows, columns = (np.abs(index[first] - index[second]) for index in places)
     rho = rank_correlation(pairs.round(TIED), -np.hypot(rows, columns))
     kinds = {"row": rows == 0, "column": columns == 0, "other": (rows > 0) & (columns > 0)}
     means = {kind: float(pairs[chosen].mean()) for kind, chosen in kinds.items() if chosen.any()}

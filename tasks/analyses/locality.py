@@ -137,8 +137,7 @@ class _GramMeasurer(BatchMeasurer[Portion]):
 
     def __init__(self, cka: Grams, side: int) -> None:
         super().__init__(self._keep)
-        self._cka = cka
-        self._side = side
+        self._cka, self._side = cka, side
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         arrays = super().finish(layer)

@@ -180,10 +180,9 @@ def branches(layers: LayerArrays) -> list[Tap]:
 
 def _transition(layers: LayerArrays, half: int) -> Outcome:
     """The first block in which the mean ratio of patches exceeds the class token's, or why there is none."""
-    means = zip(layers.blocks.tolist(), layers.every("means"), strict=True)
-    ratios = {
-        block: each[half, :, :2, 0].astype(np.float64) for block, each in means if "cls" in _kinds(each)
-    }
+    means = dict(zip(layers.blocks.tolist(), layers.every("means"), strict=True))
+    both_kinds = {block: each for block, each in means.items() if "cls" in _kinds(each)}
+    ratios = {block: each[half, :, :2, 0].astype(np.float64) for block, each in both_kinds.items()}
     both = [block for block, pair in ratios.items() if np.isfinite(pair).any(axis=0).all()]
     for block in both:
         of_class, of_patches = np.nanmean(ratios[block], axis=0)

@@ -139,9 +139,8 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
             return replace(entry, first=entry.images)
         if isinstance(entry, PartImageNetEntry):
             most = protocol.config_for(cls.configs).images_per_supercategory
-            entry = replace(
-                entry, by_partition=protocol.config_for(REGIONS).by_partition, per_supercategory=most
-            )
+            by_partition = protocol.config_for(REGIONS).by_partition
+            return replace(entry, by_partition=by_partition, per_supercategory=most)
         return entry
 
     @cached_property
@@ -252,9 +251,7 @@ class _Overlaps:
     """Reduces the maps of a group to their overlap with objects, and keeps rollouts from block to block."""
 
     def __init__(self, images: Sequence[RegionImage], view: View, config: SaliencyConfig) -> None:
-        self._images = images
-        self._view = view
-        self._config = config
+        self._images, self._view, self._config = images, view, config
         self._truth: dict[tuple[int, ...], Tensor] = {}
         # rollouts [variants images T T] of the images of one batch up to a block, at those positions
         self._rolled, self._positions = torch.empty(0), list[int]()

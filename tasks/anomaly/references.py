@@ -10,7 +10,7 @@ from torch import Tensor
 
 from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.framework.base import Measurements
-from layerboard.tasks.framework.measurers import ComparingMeasurer
+from layerboard.tasks.framework.measurers import ComparingMeasurer, Grids
 from layerboard.tasks.framework.stored import LayerMeasurements
 from layerboard.zoo.spec import Layer
 
@@ -118,11 +118,7 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
         self._draws, self._k = draws, k
 
     def search(
-        self,
-        layers: Sequence[Layer],
-        positions: Sequence[int],
-        grids: Mapping[Layer, Tensor],
-        memory: Mapping[Layer, Memory],
+        self, layers: Sequence[Layer], positions: Sequence[int], grids: Grids, memory: Mapping[Layer, Memory]
     ) -> None:
         first = next(iter(grids.values()))
         patches = {member: tokens.flatten(0, 2) for member, tokens in grids.items()}
@@ -131,11 +127,10 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
         distances = [self._distances(patches, memory, images, members) for images in groups]
         size, none = first.shape[:3], torch.full(first.shape[:1], torch.nan, device=first.device)
         for layer in layers:
-            scores = [
-                anomaly.image_scores(part[layer].view(size[0], -1)) if part else none for part in distances
-            ]
-            of_images = torch.stack(scores, dim=1)
-            self.keep(layer, {"distances": distances[0][layer].view(size), "scores": of_images})
+            parts = [part[layer].view(size[0], -1) if part else None for part in distances]
+            scores = [none if part is None else anomaly.image_scores(part) for part in parts]
+            kept = {"distances": distances[0][layer].view(size), "scores": torch.stack(scores, dim=1)}
+            self.keep(layer, kept)
 
     def _distances(
         self,

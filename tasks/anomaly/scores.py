@@ -159,19 +159,15 @@ def _columns(
     every: dict[str, dict[str, Floats]] = {}
     parts: dict[str, dict[str, Floats]] = {}
     several = len(products) > 1
-    partly = {
-        name
-        for of_product in measured.values()
-        for name, (_, column) in of_product.items()
-        if not len(column)
-    }
+    named = (each for of_product in measured.values() for each in of_product.items())
+    partly = {name for name, (_, column) in named if not len(column)}
     for each in products:
         name = each.product.name
-        named = {metric: column for metric, (_, column) in measured[name].items() if metric not in partly}
-        for metric, column in named.items():
+        whole = {metric: column for metric, (_, column) in measured[name].items() if metric not in partly}
+        for metric, column in whole.items():
             every.setdefault(metric, {})[name] = column
             parts |= {f"{metric} {name}": {name: column}} if several else {}
-        for kind, column in each.by_kind().items() if named else ():
+        for kind, column in each.by_kind().items() if whole else ():
             parts[f"AUROC {name}/{kind}" if several else f"AUROC {kind}"] = {name: column}
     return every | parts
 
@@ -183,8 +179,9 @@ def _items(products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str,
         f"{each.product.name}/{'defect' if defect else 'good'}" for each in products for defect in each.defect
     )
     nothing = {each.product.name: np.full(len(each.defect), np.nan) for each in products}
-    values = {}
-    for metric, by_product in columns.items():
-        values[metric] = np.concatenate([by_product.get(name, column) for name, column in nothing.items()])
+    values = {
+        metric: np.concatenate([*{**nothing, **by_product}.values()])
+        for metric, by_product in columns.items()
+    }
     statistics = {metric: Statistic(metric, OVER.get(metric.split()[0], "curves")) for metric in values}
     return Items("images", keys, keys, strata, values, statistics)

@@ -160,10 +160,8 @@ class AnomalyTask(MeasuredTask):
         return digest(*self.data.truth)
 
     def remembering(self, measured: LayerMeasurements, failures: Mapping[Layer, str]) -> Self:
-        kept = ProductMemories(
-            measured, failures, self.memory.groups, self.config.draws.images, self.data.memory
-        )
-        return replace(self, memories=kept)
+        groups, whole, most = self.memory.groups, self.config.draws.images, self.data.memory
+        return replace(self, memories=ProductMemories(measured, failures, groups, whole, most))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         if self.memories is None:

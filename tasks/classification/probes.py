@@ -165,9 +165,8 @@ class LabelledVectors:
     ) -> Outcome:
         """Accuracy of the answers, one metric each, and the calibration error of those in ``calibrated``."""
         correct = {metric: (each.given == self.truth).astype(np.float64) for metric, each in answers.items()}
-        errors = {
-            f"{ECE}{name}": answers[name].calibration(self.truth) for name in calibrated if name in answers
-        }
+        known = [name for name in calibrated if name in answers]
+        errors = {f"{ECE}{name}": answers[name].calibration(self.truth) for name in known}
         return self.outcome(correct, missing, errors)
 
 

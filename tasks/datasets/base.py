@@ -187,9 +187,8 @@ def with_samples(data: Any, new: Mapping[Sample, Sample]) -> Any:  # noqa: ANN40
         items = (with_samples(each, new) for each in data)
         return data._make(items) if hasattr(data, "_make") else tuple(items)
     if is_dataclass(data) and not isinstance(data, type):
-        return replace(
-            data, **{each.name: with_samples(getattr(data, each.name), new) for each in fields(data)}
-        )
+        changed = {each.name: with_samples(getattr(data, each.name), new) for each in fields(data)}
+        return replace(data, **changed)
     return data
 
 

@@ -110,12 +110,9 @@ class Classification(Data):
         return {"train": self.train, "val": self.val} if self.val else {"train": self.train}
 
     def content(self, stated: Callable[[Sample], str]) -> list[object]:
-        rows = [
-            (stated(image), label, group, split)
-            for split, side in self.sides.items()
-            for label, image, group in side.named
-        ]
-        return [self.val is not None, *sorted(rows)]
+        rows = ((split, *named) for split, side in self.sides.items() for named in side.named)
+        images = sorted((stated(image), label, group, split) for split, label, image, group in rows)
+        return [self.val is not None, *images]
 
     def grouped(self, groups: Mapping[str, str]) -> Self:
         """The dataset with groups, given by image name.

@@ -122,9 +122,8 @@ class CocoEntry(DatasetEntry[Regions]):
         )
         categories = {identity: category.name for identity, category in file.categories.items()}
         edition = f"-but-{self.left_out}" if self.left_out else ""
-        return Regions(
-            self.name, images, categories, Coverage(counts, file.notes), edition, clusters=self.categories
-        )
+        coverage = Coverage(counts, file.notes)
+        return Regions(self.name, images, categories, coverage, edition, clusters=self.categories)
 
     def _found(self, root: Path) -> tuple["CocoFile", Path]:
         """The file, and the folder of the images, with its parent or without; raises InputError."""

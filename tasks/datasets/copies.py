@@ -17,6 +17,7 @@ from layerboard.zoo.view.geometry import Box
 
 SHORT = 256  # largest shorter side, in pixels, of an image that copies are made from, as in views
 VERSION = 1  # changes when a copy would look different
+BICUBIC = Image.Resampling.BICUBIC
 
 
 def _compressed(image: Image.Image, random: np.random.Generator) -> Image.Image:
@@ -30,15 +31,6 @@ def _cropped(image: Image.Image, random: np.random.Generator) -> Image.Image:
     size = [round(side * sqrt(0.7)) for side in image.size]
     left, top = (int(random.integers(whole - side + 1)) for whole, side in zip(image.size, size, strict=True))
     return image.crop((left, top, left + size[0], top + size[1]))
-
-
-def _halved(image: Image.Image, random: np.random.Generator) -> Image.Image:
-    return image.resize((max(1, image.width // 2), max(1, image.height // 2)), Image.Resampling.BICUBIC)
-
-
-def _rotated(image: Image.Image, random: np.random.Generator) -> Image.Image:
-    """The image rotated by 10 degrees to either side, with black corners."""
-    return image.rotate(10 if random.integers(2) else -10, Image.Resampling.BICUBIC)
 
 
 def _coloured(image: Image.Image, random: np.random.Generator) -> Image.Image:
@@ -65,8 +57,9 @@ def _captioned(image: Image.Image, random: np.random.Generator) -> Image.Image:
 COPIES: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]] = {
     "JPEG": _compressed,
     "crop": _cropped,
-    "half size": _halved,
-    "rotated": _rotated,
+    "half size": lambda image, _: image.resize([max(1, side // 2) for side in image.size], BICUBIC),
+    # by 10 degrees to either side, with black corners
+    "rotated": lambda image, random: image.rotate(10 if random.integers(2) else -10, BICUBIC),
     "mirrored": lambda image, _: ImageOps.mirror(image),
     "colours": _coloured,
     "blurred": lambda image, _: image.filter(ImageFilter.GaussianBlur(2)),
@@ -96,7 +89,7 @@ class CopySample:
         image = self.sample.open()
         if (short := min(image.size)) > SHORT:
             width, height = (max(1, round(side * SHORT / short)) for side in image.size)
-            image = image.resize((width, height), Image.Resampling.BICUBIC)
+            image = image.resize((width, height), BICUBIC)
         seed = blake2b(self.key.encode(errors="surrogatepass"), digest_size=8).digest()
         return COPIES[self.kind](image, np.random.default_rng(int.from_bytes(seed, "little")))
 

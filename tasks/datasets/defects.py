@@ -174,21 +174,13 @@ def _is_product(folder: Path) -> bool:
     return there and storage.folder_names(train) == [GOOD]
 
 
-def _listed(root: Path) -> dict[str, ProductFiles]:
-    """The files of each product; raises InputError."""
-    if storage.is_file(root / TABLE):
-        return _of_table(root)
-    return {name: _of_folders(folder) for name, folder in _products(root).items()}
-
-
 def _of_folders(folder: Path) -> ProductFiles:
     """The files of a product in the layout of MVTec AD."""
     images: list[tuple[str, Path, Path | None]] = []
     strays: list[Path] = []
     truths = folder / "ground_truth"
-    of_kind = (
-        {normal(kind): kind for kind in storage.folder_names(truths)} if storage.is_folder(truths) else {}
-    )
+    kinds = storage.folder_names(truths) if storage.is_folder(truths) else []
+    of_kind = {normal(kind): kind for kind in kinds}
     for kind in storage.folder_names(folder / "test"):
         truth = truths / of_kind.get(normal(kind), kind)
         names = storage.file_names(truth) if storage.is_folder(truth) else []
@@ -216,9 +208,8 @@ def _of_table(root: Path) -> dict[str, ProductFiles]:
         is_right = row.split in ("train", "test") and row.path
         require(is_right, stated, f"{row.split!r} and {row.path!r}")
         cells = dict(zip(table.header, row.cells, strict=True))
-        paths = [
-            root / storage.require_inside(name, str(table.path)) for name in (row.path, cells["mask"]) if name
-        ]
+        names = filter(None, (row.path, cells["mask"]))
+        paths = [root / storage.require_inside(name, str(table.path)) for name in names]
         files = products[cells["object"]]
         if row.split == "train":
             files.references.append(paths[0])
@@ -237,9 +228,11 @@ def _defects(
 ) -> Defects:
     """The products below a folder, counted beside the official numbers; raises InputError."""
     notes: list[str] = []
-    products = tuple(
-        _product(normal(name), files, root, make, notes) for name, files in sorted(_listed(root).items())
-    )
+    if storage.is_file(root / TABLE):
+        listed = _of_table(root)
+    else:
+        listed = {name: _of_folders(folder) for name, folder in _products(root).items()}
+    products = tuple(_product(normal(name), listed[name], root, make, notes) for name in sorted(listed))
     require(products, f"folders NAME/train/good and NAME/test in {root}, or the table {TABLE}", "neither")
     images = [pair for each in products for pair in zip(each.images, each.marked, strict=True)]
     notes += unseen_twins((image.kind for image, _ in images), "kinds of defects")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
@@ -92,10 +93,8 @@ class Instances(Data):
         yield from ((image.sample.key, "", image.thing, image.part) for image in self.images)
 
     def held_apart(self) -> Iterator[tuple[str, Iterable[Sample], str, Iterable[Sample]]]:
-        known, asked = (
-            [each.sample for each in self.images if each.part == part] for part in ("database", "query")
-        )
-        yield "database", known, "query", asked
+        known = [each.sample for each in self.images if each.part == "database"]
+        yield "database", known, "query", [each.sample for each in self.images if each.part == "query"]
 
     def limited(self, limit: int | None) -> Self:
         if limit is None:
@@ -226,9 +225,8 @@ def of_classes(name: str, labelled: Iterable[tuple[str, Sample, str]], coverage:
 def copies_of(data: Data) -> Instances:
     """All images of some data, and copies of each; an image and its copies are queries for each other."""
     images = [Instance(sample, sample.key) for sample in images_of(data)]
-    images += [
-        Instance(CopySample(each.sample, kind), each.thing, kind=kind) for each in images for kind in COPIES
-    ]
+    pairs = [*product(images, COPIES)]
+    images += [Instance(CopySample(each.sample, kind), each.thing, kind=kind) for each, kind in pairs]
     remarks = (f"each image and {len(COPIES)} copies of it ({', '.join(COPIES)})",)
     return instances(data.name, images, data.name, Coverage(notes=data.coverage.notes, remarks=remarks))
 

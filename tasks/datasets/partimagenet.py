@@ -139,9 +139,8 @@ def _merge_categories(files: Iterable[CocoFile]) -> dict[int, CocoCategory]:
         for identity, category in file.categories.items():
             first = merged.setdefault(identity, category)
             names = f"{shortened(first.name)} and, in {file.path}, {shortened(category.name)}"
-            require(
-                first == category, "the same categories in every partition", f"{names} with id {identity}"
-            )
+            same = "the same categories in every partition"
+            require(first == category, same, f"{names} with id {identity}")
     return dict(sorted(merged.items()))
 
 

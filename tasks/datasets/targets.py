@@ -24,12 +24,9 @@ from layerboard.zoo.errors import counted, some
 MOST_CLASSES = 20  # a class column with up to this many distinct numbers contains classes, not numbers
 TRUTHS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}  # cells of a label's column
 _INDEX = re.compile(r"(Unnamed: \d+)?")  # names of the index columns that pandas writes
-_GROUPED = re.compile(
-    r"[+-]?\d{1,3}(\.\d{3})+,\d+"
-)  # a number with a decimal comma and points that part thousands
-_WITH_COMMA = re.compile(
-    rf"[+-]?\d+,\d+([eE][+-]?\d{{1,2}})?|{_GROUPED.pattern}"
-)  # a number with a decimal comma
+# a number with a decimal comma, and with points that part thousands
+_GROUPED = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+")
+_WITH_COMMA = re.compile(rf"[+-]?\d+,\d+([eE][+-]?\d{{1,2}})?|{_GROUPED.pattern}")  # either
 _OF_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # possibly a whole number with a thousands separator
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
 

@@ -202,11 +202,8 @@ def _of_metric(items: Items, metric: str) -> Items:
     statistic = items.statistics[metric]
     if statistic.over in OF_PIXELS:
         return items
-    values = {
-        name: each
-        for name, each in items.values.items()
-        if name.startswith(statistic.column) or name in PAIRED
-    }
+    names = [name for name in items.values if name.startswith(statistic.column) or name in PAIRED]
+    values = {name: items.values[name] for name in names}
     return replace(items, values=values, statistics={metric: statistic})
 
 
@@ -396,9 +393,8 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
     drawn = [name for name in first.values if name.startswith(f"{statistics[0].column} draw ")]
     if over != "draws" or len(drawn) < 2:
         return measured
-    draws = [
-        [layer.values[f"{name} draw {row}"] for layer, name in columns] for row in range(1, len(drawn) + 1)
-    ]
+    rows_of = range(1, len(drawn) + 1)
+    draws = [[layer.values[f"{name} draw {row}"] for layer, name in columns] for row in rows_of]
     return replace(measured, draws=np.mean(draws, axis=2))
 
 
@@ -415,9 +411,7 @@ def images_of_pairs(items: Items, rows: Integers) -> NDArray[np.str_] | None:
     return np.array([each.groups() for each in pairs if each], str) if pairs and all(pairs) else None
 
 
-def _ratios(
-    columns: Sequence[Floats], over: Over, unit: Integers, stratum: Integers, what: str = ""
-) -> Ratios:
+def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Integers, what: str) -> Ratios:
     values = np.stack(columns, axis=1).astype(np.float64)
     there = ~np.isnan(values)
     if (there != there[:, :1]).any():
@@ -464,9 +458,8 @@ def _classes(
         return pixels.sum(axis=1, keepdims=True) if together else pixels
 
     pairs = [statistic.column.split("/") for statistic in statistics]
-    part, whole = (
-        np.stack([sums(layer, pair[side]) for pair in pairs for layer in items]) for side in range(2)
-    )
+    columns = [(layer, pair) for pair in pairs for layer in items]
+    part, whole = (np.stack([sums(layer, pair[side]) for layer, pair in columns]) for side in range(2))
     averaged = AVERAGED.get(statistics[0].over, "shown")
     return ClassRatios(part, whole, sums(items[0], "truth"), stratum, averaged)
 

@@ -16,6 +16,7 @@ from layerboard.zoo.spec import Layer
 Portion = TypeVar("Portion")
 Made = TypeVar("Made")
 Grid = tuple[int, int]  # height and width in cells
+Grids = Mapping[Layer, Tensor]  # of each member of some layers, [images height width dim]
 Join = Callable[[Tensor, Tensor], Tensor]  # joins the arrays of earlier batches with those of the next one
 
 
@@ -78,10 +79,8 @@ class TokenMeasurer(Measurer[Tensor]):
         self.compare((layer,), positions, {layer: grids})
 
     @abstractmethod
-    def compare(
-        self, layers: Sequence[Layer], positions: Sequence[int], grids: Mapping[Layer, Tensor]
-    ) -> None:
-        """Take the grids [images height width dim] of all members of some layers, always the same ones."""
+    def compare(self, layers: Sequence[Layer], positions: Sequence[int], grids: Grids) -> None:
+        """Take the grids of all members of some layers, always the same ones."""
 
 
 class BatchMeasurer(Measurer[Portion]):
@@ -150,17 +149,11 @@ class ComparingMeasurer(TokenMeasurer, Generic[Made]):
 
     @abstractmethod
     def search(
-        self,
-        layers: Sequence[Layer],
-        positions: Sequence[int],
-        grids: Mapping[Layer, Tensor],
-        memory: Mapping[Layer, Made],
+        self, layers: Sequence[Layer], positions: Sequence[int], grids: Grids, memory: Mapping[Layer, Made]
     ) -> None:
         """Search the memory for images at these positions; every layer's members have grids and a memory."""
 
-    def compare(
-        self, layers: Sequence[Layer], positions: Sequence[int], grids: Mapping[Layer, Tensor]
-    ) -> None:
+    def compare(self, layers: Sequence[Layer], positions: Sequence[int], grids: Grids) -> None:
         memory: dict[Layer, Made] = {}
         for member, tokens in grids.items():
             self._flags.see(member, tokens)

@@ -126,14 +126,12 @@ def probed(data: Classification | Unlabelled, config: ImagesConfig) -> ProbedIma
     if isinstance(data, Unlabelled):
         return probed_images(data, config)
     subset = data.probe or ProbeSubset(None, config.own_probe)
-    probe, coverage = _drawn(data, config) if config.drawn else probe_subset(data, subset)
+    if config.drawn:  # at random
+        probe = config.batches.order(len(data.train.samples))[: config.drawn]
+        coverage = Coverage((Count("probe images", len(probe), config.drawn),))
+    else:
+        probe, coverage = probe_subset(data, subset)
     return probed_classes(data, probe, coverage, config)
-
-
-def _drawn(data: Classification, config: ImagesConfig) -> tuple[NDArray[np.int64], Coverage]:
-    """Indices of randomly drawn training images, and their coverage."""
-    chosen = config.batches.order(len(data.train.samples))[: config.drawn]
-    return chosen, Coverage((Count("probe images", len(chosen), config.drawn),))
 
 
 def probe_subset(data: Classification, subset: ProbeSubset) -> tuple[NDArray[np.int64], Coverage]:

@@ -49,7 +49,7 @@ from layerboard.tasks.framework.transformed import (
 )
 from layerboard.tasks.framework.transforms import BYTES, FLOAT32, compressed_bytes, is_compression, misfit
 from layerboard.tasks.metrics.arrays import in_range
-from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.spec import BackboneSpec, Layer, Layers
 from layerboard.zoo.view.views import View
 
 Needs = Literal["passes", "pairs", "backbone", "device"]
@@ -234,9 +234,7 @@ class Task(ABC):
         """The measurable of the pass over a source."""
         return next(each for each in self.measured if each.source.name == source.name)
 
-    def measured_layers(
-        self, source: Source, layers: Sequence[Layer], spec: BackboneSpec
-    ) -> tuple[Layer, ...]:
+    def measured_layers(self, source: Source, layers: Sequence[Layer], spec: BackboneSpec) -> Layers:
         """Layers of a backbone, or sets of them, with measurements from the pass over a source."""
         if self.sets and self.scores_from(source):
             return self.scored(layers, spec)
@@ -351,9 +349,7 @@ class VectorTask(Task):
         scored = map_in_parallel(lambda job: self._outcomes(backbone, *job), jobs, workers, size)
         return Findings(tuple(sorted(chain(*scored), key=lambda outcome: outcome.layer.place)))
 
-    def _outcomes(
-        self, backbone: StoredBackbone, layers: Sequence[Layer], pooling: str
-    ) -> list[LayerOutcome]:
+    def _outcomes(self, backbone: StoredBackbone, layers: Layers, pooling: str) -> list[LayerOutcome]:
         """Outcomes of layers in one pooling; the vectors of all their members are in memory together."""
         vectors = {member: self._finite(backbone, member, pooling) for member in members_of(layers)}
         reasons = {member: self._unusable(each) for member, each in vectors.items()}

@@ -59,20 +59,20 @@ def most_similar_of_layers(
                 best = _first(mean_of([alike[member] for member in members]), k)
                 moved = MemoryNeighbours(best.similarity, best.index + start)
                 voters[name][number] = _better(voters[name][number], moved, k)
-    return {
-        name: MemoryNeighbours(
-            torch.cat([some.similarity for some in every]), torch.cat([some.index for some in every])
-        )
-        for name, every in voters.items()
-    }
+    return {name: _joined(every, 0) for name, every in voters.items()}
+
+
+def _joined(parts: Sequence[MemoryNeighbours], dim: int) -> MemoryNeighbours:
+    return MemoryNeighbours(
+        torch.cat([some.similarity for some in parts], dim), torch.cat([some.index for some in parts], dim)
+    )
 
 
 def _better(first: MemoryNeighbours, second: MemoryNeighbours, k: int) -> MemoryNeighbours:
     """The best k of two lists of voters; the rows of the second come later in the memory."""
-    similarity = torch.cat([first.similarity, second.similarity], dim=1)
-    index = torch.cat([first.index, second.index], dim=1)
-    order = similarity.sort(dim=1, descending=True, stable=True).indices[:, :k]
-    return MemoryNeighbours(similarity.gather(1, order), index.gather(1, order))
+    both = _joined((first, second), 1)
+    order = both.similarity.sort(dim=1, descending=True, stable=True).indices[:, :k]
+    return MemoryNeighbours(both.similarity.gather(1, order), both.index.gather(1, order))
 
 
 def _first(similarity: Tensor, k: int) -> MemoryNeighbours:

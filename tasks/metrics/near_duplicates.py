@@ -73,17 +73,12 @@ def near_duplicate_pairs(layers: Sequence[Vectors]) -> NearDuplicatePairs:
     count = len(layers[0])
     others = [_other_images(vectors, every=count <= PAIRED) for vectors in layers]
     near = [np.nonzero(each.relative <= NEAR) for each in others]  # a pair is so near in some layer
-    pairs = _ordered_pairs(
-        [
-            np.stack([each.asked[rows], each.index[rows, ranks]], axis=1)
-            for each, (rows, ranks) in zip(others, near, strict=True)
-        ],
-        count,
-    )
+    both = zip(others, near, strict=True)
+    ends = [np.stack([each.asked[rows], each.index[rows, ranks]], axis=1) for each, (rows, ranks) in both]
+    pairs = _ordered_pairs(ends, count)
     apart = np.stack([_distances(unit_vectors(vectors), pairs) for vectors in layers])
-    relative = np.median(
-        [_relative(row, each.usual) for row, each in zip(apart, others, strict=True)], axis=0
-    )
+    measured = zip(apart, others, strict=True)
+    relative = np.median([_relative(row, each.usual) for row, each in measured], axis=0)
     kept = relative <= NEAR
     counted = np.median([each.relative[:, 0] for each in others], axis=0) <= NEAR
     for image in np.setdiff1d(others[0].asked[counted], pairs[kept]):

@@ -124,10 +124,8 @@ class InstancesTask(VectorTask):
     def _parts(self) -> dict[str, tuple[Instance, ...]]:
         """The images of each source, by its name: the database, and the queries outside the database."""
         if self.shown:
-            by_key = {image.sample.key: image for image in self.data.images}
-            return {
-                source.name: tuple(by_key[sample.key] for sample in source.samples) for source in self.shown
-            }
+            of_key = {image.sample.key: image for image in self.data.images}
+            return {each.name: tuple(of_key[sample.key] for sample in each.samples) for each in self.shown}
         ranked = tuple(image for image in self.data.images if image.part != "query")
         asking = tuple(image for image in self.data.images if image.part == "query")
         parts = {"database": ranked, "queries": asking}
@@ -176,15 +174,13 @@ class InstancesTask(VectorTask):
         items = _items(asked, values, moved).only(counted)
         known = {metric: items.values[metric] for metric in items.statistics if metric not in moved}
         known = {metric: column[~np.isnan(column)] for metric, column in known.items()}
-        scores = [
-            Score(metric, float(column.mean()), len(column), "queries") for metric, column in known.items()
-        ]
+        means = [(metric, float(column.mean()), len(column)) for metric, column in known.items()]
+        scores = [Score(*mean, "queries") for mean in means]
         number = len(retrieved.pairs.same) + retrieved.pairs.different
         scores += [Score(metric, value, number, "pairs") for metric, value in pairs.items()]
         precision = dict(zip(items.keys, items.values["mAP"], strict=True))
-        return Outcome(
-            tuple(scores), items, missing=missing, predicted=self._predicted(features, images, precision)
-        )
+        predicted = self._predicted(features, images, precision)
+        return Outcome(tuple(scores), items, missing=missing, predicted=predicted)
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
         """All readable images, with the instance (group), the part and the name of each.
@@ -221,11 +217,8 @@ class InstancesTask(VectorTask):
         ``precision`` is the average precision, in percent, of each query by its name.
         """
         shape = (len(self.queries), RANKED)
-        keys, kinds, near = (
-            np.full(shape, "", object),
-            np.full(shape, "", "<U5"),
-            np.full(shape, np.nan, np.float32),
-        )
+        keys, kinds = np.full(shape, "", object), np.full(shape, "", "<U5")
+        near = np.full(shape, np.nan, np.float32)
         row_of = {image.sample.key: row for row, image in enumerate(images)}
         _, parts, groups = _facts(images)
         ranked = np.flatnonzero(parts != "query")

@@ -60,11 +60,10 @@ class RetrievalTask(JointVectorTask):
         queries = self.data.queries
         if not self.config.crop_queries:
             queries = tuple(replace(query, box=None) for query in queries)
-        parts = {"database": self.data.database, "queries": queries}.items()
-        groups = {
-            f"{self.data.name}/{name}": consecutive_groups(part, CHUNK_OF_PHOTOS) for name, part in parts
-        }
-        return tuple(Source(*source, self.config.view) for source in groups.items())
+        return tuple(
+            Source(f"{self.data.name}/{name}", consecutive_groups(part, CHUNK_OF_PHOTOS), self.config.view)
+            for name, part in (("database", self.data.database), ("queries", queries))
+        )
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
@@ -144,9 +143,8 @@ class RetrievalTask(JointVectorTask):
         """Indices of the examples among the queries with a positive image."""
         data = self.data
         sought = [row for row in range(len(data.queries)) if len(data.easy[row]) or len(data.hard[row])]
-        return tuple(
-            sought[number] for number in drawn_indices([data.queries[row].key for row in sought], QUERIES)
-        )
+        keys = [data.queries[row].key for row in sought]
+        return tuple(sought[number] for number in drawn_indices(keys, QUERIES))
 
     def _predicted(self, ranks: Integers, precision: Floats) -> Predicted:
         """The first images of the examples' rankings, from ranks [database queries], best first.
@@ -173,7 +171,6 @@ class RetrievalTask(JointVectorTask):
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
         queries = self.vector_sources[1].samples
-        near = [
-            str(key) for rank in range(RANKED) for layer in predicted for key in layer["neighbour"][:, rank]
-        ]
+        ranks = [layer["neighbour"][:, rank] for rank in range(RANKED) for layer in predicted]
+        near = [str(key) for names in ranks for key in names]
         return by_key(queries, [queries[row].key for row in self.places]) | by_key(self.data.database, near)

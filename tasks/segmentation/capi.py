@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from layerboard.tasks.datasets.scenes import Scene, every_value
 from layerboard.tasks.framework.base import FINITE, Group, Measurements, Over, digest
-from layerboard.tasks.framework.measurers import ComparingMeasurer, Grid, Measurer, MemoryMeasurer
+from layerboard.tasks.framework.measurers import ComparingMeasurer, Grid, Grids, Measurer, MemoryMeasurer
 from layerboard.tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
 from layerboard.tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
 from layerboard.tasks.metrics.memory_search import MemoryNeighbours, most_similar
@@ -191,15 +191,13 @@ class PixelQueryMeasurer(ComparingMeasurer[PixelMemory]):
         self, read: Read, scenes: Sequence[Scene], pixels: Pixels, memories: MemoryOf[PixelMemory]
     ) -> None:
         super().__init__(memories)
-        self._read = read
-        self._scenes = scenes
-        self._pixels = pixels
+        self._read, self._scenes, self._pixels = read, scenes, pixels
 
     def search(
         self,
         layers: Sequence[Layer],
         positions: Sequence[int],
-        grids: Mapping[Layer, Tensor],
+        grids: Grids,
         memory: Mapping[Layer, PixelMemory],
     ) -> None:
         for layer in layers:

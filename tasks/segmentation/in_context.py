@@ -15,7 +15,7 @@ from torch.nn import functional
 from layerboard.tasks.datasets.scenes import Scene
 from layerboard.tasks.framework.base import Measurements
 from layerboard.tasks.framework.examples import small_mask
-from layerboard.tasks.framework.measurers import ComparingMeasurer, Grid
+from layerboard.tasks.framework.measurers import ComparingMeasurer, Grid, Grids
 from layerboard.tasks.metrics import cell_labels
 from layerboard.tasks.metrics.arrays import Integers, Labels
 from layerboard.tasks.metrics.memory_search import MemoryNeighbours, most_similar_of_layers
@@ -29,6 +29,7 @@ LABELS = 1 << 24  # numbers of labels gathered at a time
 Read = Callable[[Scene], Labels]  # the class of each pixel of an image, uint8 [height width]; 255 for none
 Made = TypeVar("Made")
 MemoryOf = Callable[[Layer, torch.device], Made]  # memory of a layer on a device
+Cells = tuple[Tensor, Tensor]  # unit vectors [cells dim] and label vectors [cells classes] of a memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,8 @@ def memory_of_layers(
     return memory
 
 
-def labelled_cells(groups: Sequence[Measurements], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Unit vectors [cells dim] and label vectors [cells classes] of all memory cells of a layer."""
+def labelled_cells(groups: Sequence[Measurements], device: torch.device) -> Cells:
+    """All memory cells of a layer; raises ValueError if there are none."""
     rows = np.concatenate([np.asarray(group["rows"], np.float16) for group in groups])
     pixels = np.concatenate([np.asarray(group["pixels"], np.int32) for group in groups])
     if not len(rows):
@@ -99,7 +100,7 @@ def vote_labels(neighbours: MemoryNeighbours, labels: Tensor, temperature: float
     return torch.cat([torch.einsum("qk,qkc->qc", some.to(labels), labels[index]) for some, index in parts])
 
 
-class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
+class QueryMeasurer(ComparingMeasurer[Cells]):
     """Labels the cells of a few images on the device, and their pixels on the host after all images.
 
     ``examples`` are the indices of images whose labels are kept at a small size.
@@ -108,26 +109,15 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
     examples: Sequence[int] = ()
 
     def __init__(
-        self,
-        read: Read,
-        classes: int,
-        scenes: Sequence[Scene],
-        config: Vote,
-        memories: MemoryOf[tuple[Tensor, Tensor]],
+        self, read: Read, classes: int, scenes: Sequence[Scene], config: Vote, memories: MemoryOf[Cells]
     ) -> None:
         super().__init__(memories)
-        self._read = read
-        self._classes = classes
-        self._scenes = scenes
+        self._read, self._classes, self._scenes = read, classes, scenes
         self._temperature = config.temperature
         self._ks = {"pixels": config.k, f"pixels k={config.other}": config.other}  # k by name
 
     def search(
-        self,
-        layers: Sequence[Layer],
-        positions: Sequence[int],
-        grids: Mapping[Layer, Tensor],
-        memory: Mapping[Layer, tuple[Tensor, Tensor]],
+        self, layers: Sequence[Layer], positions: Sequence[int], grids: Grids, memory: Mapping[Layer, Cells]
     ) -> None:
         queries = {
             member: functional.normalize(tokens.float().flatten(0, 2), dim=-1)
@@ -147,17 +137,12 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         """Confusion matrices of all images, as in `confusion_entries`."""
         with ThreadPoolExecutor(torch.get_num_threads(), "label", torch.set_num_threads, (1,)) as pool:
             images = list(pool.map(partial(self._tables, finished), range(len(self._scenes))))
-        return {
-            layer: {
-                **{
-                    name: confusion_entries([image[layer][name] for image in images])
-                    for name in images[0][layer]
-                },
-                **self._masks(arrays),
-                "varies": arrays["varies"],
-            }
-            for layer, arrays in finished.items()
-        }
+        settled: dict[Layer, dict[str, Tensor]] = {}
+        for layer, arrays in finished.items():
+            tables = {name: [image[layer][name] for image in images] for name in images[0][layer]}
+            settled[layer] = {name: confusion_entries(each) for name, each in tables.items()}
+            settled[layer] |= {**self._masks(arrays), "varies": arrays["varies"]}
+        return settled
 
     def _masks(self, arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Labels of the examples [images side side], as in `small_mask`; empty without examples."""

@@ -103,9 +103,8 @@ class SegmentationTask(LabelledImages):
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
     ) -> Self:
-        return replace(
-            self, memories=in_context.memory_of_layers(measured, failures, in_context.labelled_cells)
-        )
+        memories = in_context.memory_of_layers(measured, failures, in_context.labelled_cells)
+        return replace(self, memories=memories)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -5,7 +5,7 @@ Each backbone is a row of ``backbones.csv``. Imports nothing heavy.
 """
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,13 +47,11 @@ def _backbone(row: Mapping[str, str]) -> BackboneSpec:
     )
 
 
-def _backbones() -> Iterator[BackboneSpec]:
-    with TABLE.open(encoding="utf-8", newline="") as lines:
-        yield from map(_backbone, csv.DictReader(lines))
-
+with TABLE.open(encoding="utf-8", newline="") as _lines:
+    _IN_TABLE = tuple(map(_backbone, csv.DictReader(_lines)))
 
 SPECS: tuple[BackboneSpec, ...] = (
-    *_backbones(),
+    *_IN_TABLE,
     teachers.floor("random", 768, 16, 224),
     teachers.raw_pixels("raw-pixels", 16, 224),
     *mini.ENTRIES,

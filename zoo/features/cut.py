@@ -114,10 +114,8 @@ class CutBackbone:
         vectors = [*self._of_images(iter([images] if is_one(images) else images))]  # type: ignore[arg-type,list-item]
         if not vectors:
             return torch.empty(0, self.dim, dtype=torch.float32, device=self._backbone.device)
-        if len({part.shape[1:] for part in vectors}) > 1:
-            raise InputError(
-                f"{self.spec.name}: the grids of these images are of different sizes; give one at a time"
-            )
+        differ = f"{self.spec.name}: the grids of these images are of different sizes; give one at a time"
+        ensure(len({part.shape[1:] for part in vectors}) == 1, differ)
         return torch.cat(vectors)
 
     @property
@@ -142,10 +140,8 @@ class CutBackbone:
                 if (cut := tiles_of(self.view)) is None:
                     yield self._pooled(self._show(torch.cat(pixels)))
                     continue
-                if self.pooling in OF_CLS:
-                    raise InputError(
-                        f"{self.spec.name} is shown images in tiles, which have no one class token"
-                    )
+                lacks = f"{self.spec.name} is shown images in tiles, which have no one class token"
+                ensure(self.pooling not in OF_CLS, lacks)
                 for tiles, size in zip(pixels, sizes, strict=True):
                     grid = cut.assemble(self._show(tiles).grid, self.view.geometry(size).size)
                     yield self._pooled(LayerFeatures(self.layer, None, grid[None]))

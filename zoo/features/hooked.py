@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from layerboard.zoo.entries.architecture import Parts, Residual, StreamLayout, Sublayers
-from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.errors import InputError, ensure, first_line
 from layerboard.zoo.features import (
     AttentionMaps,
     BackboneIdentity,
@@ -161,10 +161,8 @@ class HookedBackbone(Backbone):
                 hooks.enter_context(changed(*((block, "forward", fast) for block, fast in blocks)))
             options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
             self._network.body(images, **options)
-        if tuple(reached) != wanted:
-            raise InputError(
-                f"{self.spec.name}: the network showed {len(reached)} layers, the entry has {len(wanted)}."
-            )
+        counts = f"the network showed {len(reached)} layers, the entry has {len(wanted)}."
+        ensure(tuple(reached) == wanted, f"{self.spec.name}: {counts}")
 
     def _shown(self, layer: Layer, activation: Tensor | None, batch: int, cells: Cells) -> Shown:
         spec = self.spec

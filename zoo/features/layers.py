@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from layerboard.zoo.entries.architecture import Layout, StreamLayout
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, ensure
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.spec import NORMED, BackboneSpec, Layer, Layers, Tap
 
@@ -66,10 +66,8 @@ def cells_of(spec: BackboneSpec, pixels: Tensor) -> Cells:
             f"{spec.name} takes images of {spec.input_size} x {spec.input_size} px only, not {width} x "
             f"{height} px; leave out the tasks that show others."
         )
-    if height % patch or width % patch:
-        raise InputError(
-            f"{spec.name} takes images whose sides are multiples of {patch} px, not {width} x {height} px."
-        )
+    multiples = f"takes images whose sides are multiples of {patch} px, not {width} x {height} px."
+    ensure(not (height % patch or width % patch), f"{spec.name} {multiples}")
     return height // patch, width // patch
 
 
@@ -111,9 +109,8 @@ def features_of(
             f"{prefix} prefix tokens and {rows} x {columns} patch tokens of width {width}, "
             f"[batch tokens width] {[batch, prefix + rows * columns, width]}"
         )
-    raise InputError(
-        f"{spec.name}: layer {layer} should be {expected}; the network gives {list(stream.shape)}."
-    )
+    gives = f"the network gives {list(stream.shape)}."
+    raise InputError(f"{spec.name}: layer {layer} should be {expected}; {gives}")
 
 
 def with_batch_first(stream: Tensor, layout: Layout) -> Tensor:

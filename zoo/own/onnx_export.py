@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,20 +82,10 @@ def write_onnx(
         node.metadata_props.clear()  # the source lines that each node comes from
     with temporary_folder(path.parent) as folder:
         program.save(folder / path.name)
-        differences = [*_differences(folder / path.name, reader, names, pixels)]
-        _require_alike(spec.name, differences)
+        differences = _differences(folder / path.name, reader, names, pixels)
         for file in sorted(folder.iterdir(), reverse=True):  # the weights beside it before the file
             os.replace(file, path.with_name(file.name))
     return differences
-
-
-def _require_alike(name: str, differences: Sequence[Misfit]) -> None:
-    for output, largest, share in differences:
-        if not share <= TOLERANCE:  # NaN, too
-            raise InputError(
-                f"{name}: as ONNX, {output} differs from torch by {largest:.2g}, {share:.2g} of its largest "
-                f"number; {TOLERANCE:g} may be, so no file was kept."
-            )
 
 
 def _facts(backbone: HookedBackbone, outputs: Outputs, view: View) -> dict[str, object]:
@@ -141,10 +131,20 @@ def _translated(reader: _Reader, names: Sequence[str], batch: int | None) -> Any
         logging.disable(logging.NOTSET)
 
 
-def _differences(path: Path, reader: _Reader, names: Sequence[str], pixels: Tensor) -> Iterator[Misfit]:
-    """Deviations of outputs from torch's, for all images together and for the first one alone."""
-    session = OnnxSession(path, CPU)
+def _differences(path: Path, reader: _Reader, names: Sequence[str], pixels: Tensor) -> list[Misfit]:
+    """Deviations of outputs from torch's, for all images together and for the first one alone.
+
+    Raises InputError for one of more than `TOLERANCE`.
+    """
+    session, differences = OnnxSession(path, CPU), list[Misfit]()
     rows = zip(names, reader(pixels), session(pixels), session(pixels[:1]), strict=True)
     for name, expected, together, alone in rows:
         largest = float(torch.cat((together - expected, alone - expected[:1])).abs().max())
-        yield (name, largest, largest / max(float(expected.abs().max()), 1e-30))
+        share = largest / max(float(expected.abs().max()), 1e-30)
+        if not share <= TOLERANCE:  # NaN, too
+            raise InputError(
+                f"{reader.backbone.spec.name}: as ONNX, {name} differs from torch by {largest:.2g}, "
+                f"{share:.2g} of its largest number; {TOLERANCE:g} may be, so no file was kept."
+            )
+        differences.append((name, largest, share))
+    return differences

@@ -343,13 +343,11 @@ def _external_names(path: Path, content: str) -> tuple[str, ...]:
     if not path.stat().st_size:
         return ()
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as raw:
-        spans = ((match.end(), _length(match[1])) for match in _LOCATION.finditer(raw))
-        names = {raw[start : start + length] for start, length in spans}
+        names = set[bytes]()
+        for match in _LOCATION.finditer(raw):
+            length = sum((byte & 127) << 7 * index for index, byte in enumerate(match[1]))
+            names.add(raw[match.end() : match.end() + length])
     return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in names))
-
-
-def _length(varint: bytes) -> int:
-    return sum((byte & 127) << 7 * index for index, byte in enumerate(varint))
 
 
 @lru_cache(maxsize=4)

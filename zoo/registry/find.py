@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from layerboard.zoo.entries import SPECS
-from layerboard.zoo.errors import InputError, either, few_of
+from layerboard.zoo.errors import InputError, either, ensure, few_of
 from layerboard.zoo.references import is_local
 from layerboard.zoo.registry.local_names import named_locally
 from layerboard.zoo.spec import BackboneSpec
@@ -61,10 +61,8 @@ def find_each(
             path = spec.path
             if _BY_NAME.get(spec.name) != spec:
                 spec, given = others.setdefault(path or spec.name, spec), spec
-                if spec != given and not path:
-                    raise InputError(
-                        f"Two backbones are called '{spec.name}'; give one of them another name."
-                    )
+                twice = f"Two backbones are called '{spec.name}'; give one of them another name."
+                ensure(spec == given or path, twice)
             matches[pattern] = [spec]
     named = dict(zip(others.values(), named_locally([*others.values()], known), strict=True))
     return {pattern: tuple(named.get(spec, spec) for spec in specs) for pattern, specs in matches.items()}
@@ -113,8 +111,6 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
     from layerboard.zoo.load.backbone import loader_of  # imports torch
 
     spec = loader_of(origin or TRANSFORMERS).find(text, cache_dir)
-    if origin and spec.name in _BY_NAME:
-        raise InputError(
-            f"The registry has a backbone of the name {spec.name!r}; give yours, {text}, another name."
-        )
+    taken = f"The registry has a backbone of the name {spec.name!r}; give yours, {text}, another name."
+    ensure(not origin or spec.name not in _BY_NAME, taken)
     return spec

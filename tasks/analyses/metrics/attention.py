@@ -66,16 +66,12 @@ def deviation_over_queries(attention: Tensor, prefix_tokens: int) -> Tensor:
     renormalised, as in the released code. The deviation is unbiased: 0 if all patches attend alike, 1 /
     sqrt(N) if each of N patches attends to itself only, NaN for a single patch.
     """
-    return _by_parts(
-        lambda part: _deviation(_inside(part, prefix_tokens), -2).mean(dim=-1), attention, together=2
-    )
+    return _deviation(attention, prefix_tokens, together=2)
 
 
 def deviation_over_heads(attention: Tensor, prefix_tokens: int) -> Tensor:
     """Standard deviation over heads of attention [... heads queries keys], averaged over the rest: [...]."""
-    return _by_parts(
-        lambda part: _deviation(_inside(part, prefix_tokens), -3).mean(dim=(-2, -1)), attention, together=3
-    )
+    return _deviation(attention, prefix_tokens, together=3)
 
 
 def centre_distance(maps: Floats, cells: Cells) -> Floats:
@@ -117,15 +113,17 @@ def _by_parts(measure: Callable[[Tensor], Tensor], attention: Tensor, *, togethe
     return measured.view(lead + measured.shape[1:])
 
 
-def _inside(attention: Tensor, prefix_tokens: int) -> Tensor:
-    return attention[..., prefix_tokens:, prefix_tokens:].float()
+def _deviation(attention: Tensor, prefix_tokens: int, *, together: int) -> Tensor:
+    """Unbiased deviation of patches along the first of some last dimensions, averaged over the others."""
 
+    def measure(part: Tensor) -> Tensor:
+        inside, along = part[..., prefix_tokens:, prefix_tokens:].float(), -together
+        # torch's std and norms are ten times slower along any dimension but the last
+        squares = (inside - inside.mean(dim=along, keepdim=True)).square_().sum(dim=along)
+        deviation = squares.div_(inside.shape[along] - 1).sqrt_()
+        return deviation.mean(dim=tuple(range(along + 1, 0)))
 
-def _deviation(values: Tensor, dim: int) -> Tensor:
-    """Unbiased standard deviation along a dimension; NaN for one value."""
-    # torch's std and norms are ten times slower along any dimension but the last
-    squares = (values - values.mean(dim=dim, keepdim=True)).square_().sum(dim=dim)
-    return squares.div_(values.shape[dim] - 1).sqrt_()
+    return _by_parts(measure, attention, together=together)
 
 
 Fusion = Literal["mean", "max", "min"]

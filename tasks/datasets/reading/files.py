@@ -18,7 +18,7 @@ from PIL import ExifTags, Image
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_distinct
 from layerboard.tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
-from layerboard.zoo.errors import InputError, MissingDataError, shortened
+from layerboard.zoo.errors import InputError, MissingDataError, ensure, shortened
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.photos import decoding, open_file
 
@@ -79,10 +79,8 @@ def exists(path: Path) -> bool:
 def require_free_bytes(whole: int, place: Path, what: str) -> None:
     """Raise InputError if a disk has not that many bytes left; ``what`` begins the sentence."""
     free = shutil.disk_usage(place).free
-    if whole > free:
-        raise InputError(
-            f"{what} {whole / 1e9:.1f} GB, but {place} has {free / 1e9:.1f} GB left; name another --cache"
-        )
+    left = f"{place} has {free / 1e9:.1f} GB left; name another --cache"
+    ensure(whole <= free, f"{what} {whole / 1e9:.1f} GB, but {left}")
 
 
 def require_directory(path: Path, what: str) -> None:

@@ -94,9 +94,8 @@ def _rows_of(images: Any) -> Iterator[LabelledImage]:  # noqa: ANN401
     is_mapped = hasattr(images, "__len__") and not isinstance(images, Iterable)  # a dataset of torch
     for item in map(images.__getitem__, range(len(images))) if is_mapped else images:
         if isinstance(item, Mapping) and not is_one(item):
-            row = LabelledImage(
-                item.get("image"), next((item[name] for name in LABELS if name in item), None)
-            )
+            label = next((item[name] for name in LABELS if name in item), None)
+            row = LabelledImage(item.get("image"), label)
         elif isinstance(item, tuple | list):
             row = LabelledImage(item[0] if item else None, item[1] if len(item) > 1 else None)
         else:

@@ -39,9 +39,8 @@ def number_twins(names: Iterable[str], what: str) -> list[str]:
 
 def _seen(name: str) -> str:
     """What can be seen of a name: no controls, formats and fillers, and single blanks inside."""
-    seen = "".join(
-        " " if mark.isspace() else mark for mark in name if unicodedata.category(mark) not in ("Cf", "Cn")
-    )
+    marks = (mark for mark in name if unicodedata.category(mark) not in ("Cf", "Cn"))
+    seen = "".join(" " if mark.isspace() else mark for mark in marks)
     return " ".join(_UNSEEN.sub("", seen).split())
 
 
@@ -54,6 +53,5 @@ def _twins(names: Iterable[str], what: str, read: Callable[[str], str], why: str
     for name in sorted({*names} - {""}):
         alike[read(name)].append(name)
     pairs = [" and ".join(map(visible, each)) for each in alike.values() if len(each) > 1]
-    return (
-        [f"{what} that {why} but are told apart: {some(pairs)}; rename them if they are one"] if pairs else []
-    )
+    said = f"{what} that {why} but are told apart: {some(pairs)}; rename them if they are one"
+    return [said] if pairs else []

@@ -128,20 +128,14 @@ def require_own_classes(root: Path, labels: Collection[str]) -> list[str]:
     for label in labels:
         above, _, name = label.rpartition("/")
         holders[_folded(name)].add(above or ".")
-    several = [
-        f"{name} in {' and '.join(sorted(places)[:2])}"
-        for name, places in sorted(holders.items())
-        if len(places) > 1
-    ]
-    remarks = (
-        [f"classes of one name in several folders are told apart ({some(several, 2)})"] if several else []
-    )
+    shared = sorted((name, sorted(above)) for name, above in holders.items() if len(above) > 1)
+    several = [f"{name} in {' and '.join(above[:2])}" for name, above in shared]
+    apart = f"classes of one name in several folders are told apart ({some(several, 2)})"
+    remarks = [apart] if several else []
     said = {split_within(label.rpartition("/")[2]) for label in labels}
     if TRAIN in said and len(said) > 1 and "" not in said:
-        classes = some(sorted(labels), 4)
-        remarks.append(
-            f"every class says a split ({classes}): move them into folders train and val if they are"
-        )
+        remedy = "move them into folders train and val if they are"
+        remarks.append(f"every class says a split ({some(sorted(labels), 4)}): {remedy}")
     return remarks
 
 

@@ -28,9 +28,8 @@ def named_blocks(net: nn.Module, given: BlocksOption) -> Paths:
     for part in every.children() if isinstance(every, nn.Module) else every:
         named = _paths_like(net, part, alone) if isinstance(part, str) else [path_of(net, part, "a block")]
         if not named:
-            raise InputError(
-                f"blocks={shortened(part)} names no module of {type(net).__name__}; {_offer(net)}"
-            )
+            none = f"names no module of {type(net).__name__}; {_offer(net)}"
+            raise InputError(f"blocks={shortened(part)} {none}")
         paths += named
     if not paths:
         raise InputError(f"blocks={shortened(given)} is empty; {_offer(net)}")
@@ -87,9 +86,8 @@ def _lists(net: nn.Module) -> list[list[Paths]]:
             composed = [bool([*each.children()] and [*each.parameters()]) for each in members.values()]
             if not all(composed) or len({type(each) for each in members.values()}) > 1:
                 odd.add(pattern)
-            groups.setdefault(pattern, []).append(
-                tuple(f"{path}.{name}" if path else name for name in members)
-            )
+            before = f"{path}." if path else ""
+            groups.setdefault(pattern, []).append(tuple(f"{before}{name}" for name in members))
     return [row for pattern, row in groups.items() if pattern not in odd and sum(map(len, row)) > 1]
 
 

@@ -94,9 +94,8 @@ def streams_of(subject: OwnNetwork, pixels: Tensor) -> tuple[list[Tensor], str]:
         wrong = next((path for path in subject.blocks if ran.count(path) != 1), "")
         order = f"blocks run in the order {', '.join(ran)}"
         how = f"block {wrong} runs {ran.count(wrong)} times" if wrong else order
-        raise InputError(
-            f"{subject.name}: {how} in one forward; each should run once, in the order of blocks="
-        )
+        should = "each should run once, in the order of blocks="
+        raise InputError(f"{subject.name}: {how} in one forward; {should}")
     streams = [blocks[0].given, *(call.gives for call in blocks)]
     for number, stream in enumerate(streams):
         if not stream.numel():
@@ -105,6 +104,5 @@ def streams_of(subject: OwnNetwork, pixels: Tensor) -> tuple[list[Tensor], str]:
         if not torch.isfinite(stream).all():
             raise InputError(f"{subject.name} gives numbers that are not finite at layer {number}")
     ends = (call for call in calls if call.path in norms and are_equal(call.given, streams[-1]))
-    return streams, min(
-        (call.path for call in ends if call.gives.shape == call.given.shape), key=len, default=""
-    )
+    keeping = (call.path for call in ends if call.gives.shape == call.given.shape)
+    return streams, min(keeping, key=len, default="")

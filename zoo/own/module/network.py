@@ -26,10 +26,10 @@ from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.backbone import OriginLoader, identity_of
 from layerboard.zoo.load.described import normalisation_of
 from layerboard.zoo.own.module.blocks import Paths, find_blocks, named_blocks, path_pattern
-from layerboard.zoo.own.module.checks import faults
 from layerboard.zoo.own.module.options import (
     ModuleOptions,
     OwnNetwork,
+    faults,
     has_class_token,
     stages_of,
     with_images,
@@ -195,10 +195,8 @@ def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
     copied.requires_grad_(False).train(False)
     tensors = dict((*copied.named_parameters(), *copied.named_buffers()))
     if empty := [name for name, tensor in tensors.items() if tensor.is_meta]:
-        parts = "" if len(empty) == len(tensors) else f"{some(empty)} of "
-        raise InputError(
-            f"{parts}the {type(net).__name__} is on the meta device and has no weights; load them first"
-        )
+        lacks = f"{type(net).__name__} is on the meta device and has no weights; load them first"
+        raise InputError(f"{'' if len(empty) == len(tensors) else f'{some(empty)} of '}the {lacks}")
     if are_zero(copied.state_dict().values()):
         raise InputError(f"all weights of the {type(net).__name__} are zero; load trained ones into it")
     examined = examine(copied, replace(options, blocks=blocks, final_norm=norm))
@@ -240,7 +238,7 @@ def examine(net: nn.Module, options: ModuleOptions) -> Examined:
         std=subject.normalisation.std,
         parameters=sum(weight.numel() for weight in net.parameters()),
     )
-    layouts = tuple(reading.layout for reading in structure.readings)
+    layouts, norm = tuple(reading.layout for reading in structure.readings), structure.final_norm
     lines = [
         f"{spec.name}: {_headline(spec, structure)}",
         f"blocks {'found' if options.blocks is None else 'as given'}; each returns "
@@ -255,18 +253,12 @@ def examine(net: nn.Module, options: ModuleOptions) -> Examined:
         lines.append(f"attention probabilities of {heads} heads, {how} each block")
     if taps:
         lines.append(f"taps inside each block: {taps_in_words(taps)}")
-    if options.final_norm in (None, True) and not structure.final_norm:
+    if options.final_norm in (None, True) and not norm:
         lines.append("no norm takes the output of the last block; final_norm= names one")
     if structure.other_sizes:
         lines.append(f"images of other sizes: no, {structure.other_sizes}")
-    return Examined(
-        spec,
-        subject.blocks,
-        structure.final_norm,
-        parts,
-        layouts,
-        (lines[0], *(f"  {line}" for line in lines[1:])),
-    )
+    said = (lines[0], *(f"  {line}" for line in lines[1:]))
+    return Examined(spec, subject.blocks, norm, parts, layouts, said)
 
 
 def _structure(subject: OwnNetwork, options: ModuleOptions) -> Structure:

@@ -19,9 +19,8 @@ from layerboard.zoo.features.weights import without_weights
 from layerboard.zoo.load.backbone import OriginLoader
 from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_in_words, shape_in_words
-from layerboard.zoo.own.module.checks import faults
 from layerboard.zoo.own.module.network import CPU, ModuleLoader, NetworkCopy, given_network
-from layerboard.zoo.own.module.options import ModuleOptions
+from layerboard.zoo.own.module.options import ModuleOptions, faults
 from layerboard.zoo.own.module.probe import probe, require_own_features
 from layerboard.zoo.references import current_directory, find_object
 from layerboard.zoo.spec import BackboneSpec, Layer, Layers
@@ -138,9 +137,8 @@ def _checked(reference: str, backbone: Any) -> features.Visitable:  # noqa: ANN4
     for name, kind in _ATTRIBUTES.items():
         value = getattr(backbone, name, None)
         if not isinstance(value, kind) or value == "":
-            raise InputError(
-                f"{gives} that should have an attribute {name} of type {kind.__name__}; found {value!r}."
-            )
+            has = f"should have an attribute {name} of type {kind.__name__}; found {value!r}."
+            raise InputError(f"{gives} that {has}")
     checked: features.Visitable = backbone
     wrong = next(faults(checked.spec), "")
     if not wrong and checked.spec.taps:

@@ -1,6 +1,7 @@
 """What the user says about a network of their own, and what the network says about its images."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -9,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import Layout
-from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import IMAGENET, Normalisation
+from layerboard.zoo.errors import InputError, ensure
+from layerboard.zoo.spec import IMAGENET, BackboneSpec, Normalisation
 
 # A container, a dotted path in which ``*`` matches any name, or a list of modules or of such paths.
 BlocksOption = nn.Module | str | Sequence[nn.Module | str]
@@ -91,10 +92,8 @@ def with_images(net: nn.Module, options: ModuleOptions) -> OwnNetwork:
         stated = ((getattr(options, name), "as given"), (configured.get(name), source), usual)
         values[name], sources[name] = next(each for each in stated if each[0] is not None)
     size, mean, std = values["image_size"], values["mean"], values["std"]
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise InputError(
-            f"image_size takes the side of square images in pixels, a whole number; found {size!r}"
-        )
+    is_side = isinstance(size, int) and not isinstance(size, bool) and size > 0
+    ensure(is_side, f"image_size takes the side of square images in pixels, a whole number; found {size!r}")
     if len(mean) != 3 or len(std) != 3 or not all(map(isfinite, (*mean, *std))) or min(std) <= 0:
         raise InputError(
             "mean and std take three finite numbers each, red, green, blue, std above 0; found "
@@ -136,3 +135,27 @@ def stages_of(net: nn.Module) -> list[str]:
     if isinstance(stages, list) and all(isinstance(stage, Mapping) and "module" in stage for stage in stages):
         return [str(stage["module"]) for stage in stages]
     return ["blocks", "stages"] if hasattr(net, "pretrained_cfg") else []
+
+
+def faults(spec: BackboneSpec) -> Iterator[str]:
+    """The errors in a spec that a user wrote, or that a user's options made, in words."""
+    if not re.fullmatch(r"[\w.@/+-]+", spec.name):
+        yield "needs a name of letters, digits and .-_@/+"
+    if not re.fullmatch(r"[\w.@/+-]+( [\w.@/+-]+)*", spec.family):
+        yield f"has the family {spec.family!r}; take a word of letters, digits and .-_@/+"
+    if spec.is_floor:
+        yield f"has the family {spec.family!r}, which is that of the random floor; take another word"
+    numbers = [number for stage in spec.stages for number in (stage.blocks, stage.width, stage.stride)]
+    if not numbers or min(numbers) < 1:
+        yield "needs stages with blocks, widths and strides from 1 on"
+        return
+    if any(spec.patch_size % stage.stride for stage in spec.stages):
+        yield f"has strides that do not divide the coarsest, {spec.patch_size} px"
+    if spec.input_size < 1 or spec.input_size % spec.patch_size:
+        yield f"has an input size of {spec.input_size} px, which is no multiple of {spec.patch_size} px"
+    if spec.prefix_tokens < int(spec.has_cls):
+        yield f"has a class token and {spec.prefix_tokens} prefix tokens"
+    if len(spec.mean) != 3 or len(spec.std) != 3 or not all(map(isfinite, (*spec.mean, *spec.std))):
+        yield "needs three finite numbers as mean and as std"
+    elif min(spec.std) <= 0:
+        yield "needs a std above 0"

@@ -30,7 +30,9 @@ def require_own_features(backbone: Visitable, name: str = "") -> None:
     beside_dark, beside_bright, alone = (_first_features(backbone, torch.stack(batch)) for batch in batches)
     for layer, features in beside_dark.items():
         for other, tolerance in ((beside_bright[layer], SAME_SIZE), (alone[layer], OTHER_SIZE)):
-            share = _difference(features, other)
+            # as a share of the length of the first; infinite numbers are 0
+            first, second = (each.detach().double().nan_to_num(0, 0, 0) for each in (features, other))
+            share = float((first - second).norm() / first.norm().clamp_min(1e-30))
             if share > max(tolerance, torch.finfo(features.dtype).eps):
                 raise InputError(
                     f"{name or backbone.spec.name}: the features of an image change by {share:.2g} of their "
@@ -51,12 +53,6 @@ def _first_features(backbone: Visitable, pixels: Tensor) -> dict[str, Tensor]:
 
     backbone.visit(pixels, keep)
     return numbers
-
-
-def _difference(one: Tensor, other: Tensor) -> float:
-    """Length of the difference of two activations, as a share of the first; infinite numbers are 0."""
-    first, second = (each.detach().double().nan_to_num(0, 0, 0) for each in (one, other))
-    return float((first - second).norm() / first.norm().clamp_min(1e-30))
 
 
 def probe(backbone: Visitable) -> bytes:

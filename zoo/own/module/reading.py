@@ -93,10 +93,8 @@ def structure_of(subject: OwnNetwork, options: ModuleOptions) -> Structure:
             raise _no_grid(f"what block {number} of {subject.name} gives", stream, subject.size)
         every += same
     stride = max(subject.size // reading.side for reading in every)
-    if any(stride % (subject.size // reading.side) for reading in every):
-        raise InputError(
-            f"{subject.name} has grids of sizes that do not divide each other, so no view fits all"
-        )
+    nested = not any(stride % (subject.size // reading.side) for reading in every)
+    ensure(nested, f"{subject.name} has grids of sizes that do not divide each other, so no view fits all")
     norm = _final_norm(subject, streams[-1], norm, options)
     return Structure(subject, tuple(every), norm, _other_sizes(subject, every, stride))
 
@@ -177,10 +175,8 @@ def _final_norm(subject: OwnNetwork, stream: Tensor, found: str, options: Module
     except Exception as error:
         reason = f"fails on the output of the last block: {type(error).__name__}"
         raise InputError(f"final_norm {path} {reason}") from error
-    if shape != stream.shape:
-        raise InputError(
-            f"final_norm {path} makes {list(shape)} of {list(stream.shape)}; a norm keeps the shape"
-        )
+    changes = f"makes {list(shape)} of {list(stream.shape)}; a norm keeps the shape"
+    ensure(shape == stream.shape, f"final_norm {path} {changes}")
     return path
 
 
