@@ -34,7 +34,7 @@ KEYS = {
         "layer depth rule pooling measured protocol input_size source table publication second_hand frozen "
         "not_comparable conditions",
     },
-    "run --plan": {
+    "run -b mini-random -t knn --layers 1 --no-floor --plan": {
         "": "suite device workers images steps seconds memory warm_up notes forwards disk",
         "steps": "backbone what source images seconds disk",
     },
