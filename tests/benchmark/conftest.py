@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +13,9 @@ import pytest
 import torch
 
 from tests.benchmark.runs import (
+    Cli,
     Tally,
+    command,
     keep_backbones,
     keep_tables,
     leave_cost_out,
@@ -101,6 +104,12 @@ def copy_results(whole: Whole, out: Path, *tasks: str) -> Path:
 def of_knn(whole: Whole, tmp_path: Path) -> Path:
     """A folder of what the whole run says of k-NN, to be changed."""
     return copy_results(whole, tmp_path / "of-knn", "knn")
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Carries out a command line in this process; gives what it says."""
+    return partial(command, capsys)
 
 
 @pytest.fixture

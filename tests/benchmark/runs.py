@@ -296,6 +296,10 @@ class Said:
         return [line for line in self.err.splitlines() if line.startswith(start)]
 
 
+Cli = Callable[..., Said]
+"""A command line, carried out in this process: what it says."""
+
+
 def command(
     capsys: pytest.CaptureFixture[str], *arguments: object, program: Callable[[], None] = main
 ) -> Said:
@@ -323,23 +327,23 @@ def once(place: Path, task: str, **options: Any) -> tuple[pd.DataFrame, dict[str
     return records[records["task"] == task], shown
 
 
-def answer(capsys: pytest.CaptureFixture[str], place: Path, line: str, metric: str, *asked: object) -> str:
+def answer(cli: Cli, place: Path, line: str, metric: str, *asked: object) -> str:
     """The report of the user's own images, after check, run, compare and recommend, which lead to it.
 
     ``line`` is how the images are understood, ``metric`` the task's with its name.
     """
     task = metric.partition(" ")[0]
-    assert line in command(capsys, "check", *asked).out
+    assert line in cli("check", *asked).out
     written = ("--output", place / "out")
     how = ("--backbones", *PAIR, "--layers", QUICK, "--no-floor", "--cache", place / "cache", "--workers", 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("layerboard.leaderboards.writers.build.write_board", lambda *_: [])  # as the report is
-        done = command(capsys, "run", *asked, *how, *written, "--tasks", task)
+        done = cli("run", *asked, *how, *written, "--tasks", task)
     assert done.code == 0
     assert line in done.err + done.out
-    assert metric in command(capsys, "compare", *PAIR, *written).out
-    assert f"for {task}" in command(capsys, "recommend", *written, "--tasks", task).out
-    page = Path(command(capsys, "report", *written).out.strip().splitlines()[-1])
+    assert metric in cli("compare", *PAIR, *written).out
+    assert f"for {task}" in cli("recommend", *written, "--tasks", task).out
+    page = Path(cli("report", *written).out.strip().splitlines()[-1])
     return page.read_text(encoding="utf-8")
 
 

@@ -20,9 +20,9 @@ from tests.benchmark.conftest import BACKBONES, Whole, copy_results
 from tests.benchmark.runs import (
     QUICK,
     TASKS,
+    Cli,
     Tally,
     assert_same_records,
-    command,
     files,
     run,
     run_from_store,
@@ -127,14 +127,12 @@ def test_items_and_pages_are_written_and_nothing_else(whole: Whole) -> None:
     assert [*whole.place.rglob(".*")] == [out / "tables" / ".standard.json"]
 
 
-def test_a_second_run_computes_and_writes_nothing(
-    again: Path, data: Path, whole: Whole, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_run_computes_and_writes_nothing(again: Path, data: Path, whole: Whole, cli: Cli) -> None:
     kept = again / "out", again / "cache"
     before = files(*kept)
     names = "--backbones", *BACKBONES, "--layers", QUICK, "--no-floor", "--data", data
     with Tally().watching() as tally:
-        said = command(capsys, "run", *names, "--output", kept[0], "--cache", kept[1])
+        said = cli("run", *names, "--output", kept[0], "--cache", kept[1])
     assert tally.loads == []
     assert "no image went through a backbone: all features were there" in said.err
     after = files(*kept)

@@ -21,7 +21,7 @@ from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES
-from tests.benchmark.runs import Tally, command, run, run_from_store
+from tests.benchmark.runs import Cli, Tally, run, run_from_store
 
 RULE = CostConfig(
     warm_up=0, rounds=1, single_seconds=0.0, most_rounds=1, gain=1.03, images=1, seconds=100.0, visits=2
@@ -101,16 +101,14 @@ def test_costs_are_measured_at_the_sizes_that_tasks_show(tmp_path: Path, data: P
     assert {*read_frame(path)["pooling"]} == {own, davis}
 
 
-def test_where_costs_alone_were_measured_they_are_the_answer(
-    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_costs_alone_were_measured_they_are_the_answer(tmp_path: Path, data: Path, cli: Cli) -> None:
     options = ("--data", data, "-b", "mini-resnet", "-t", "cost", "--workers", "1")
-    ended = command(capsys, "run", *options, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
+    ended = cli("run", *options, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
     assert ended.code == 0
     assert "latency, ms" in ended.out
     assert "409K" in ended.out
     assert "standard.cost.md has every layer" in ended.out
-    (suite,) = json.loads(command(capsys, "show", "-o", tmp_path / "out", "--json").out)
+    (suite,) = json.loads(cli("show", "-o", tmp_path / "out", "--json").out)
     assert suite["answers"][0]["parameters"] == find(["mini-resnet"])[0].parameters
 
 

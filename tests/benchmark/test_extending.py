@@ -28,14 +28,11 @@ from layerboard.tasks.datasets import catalogue
 from layerboard.tasks.datasets.reading.files import file_paths
 from layerboard.tasks.datasets.scenes import Files, SceneEntry
 from layerboard.zoo.spec import BackboneSpec
-from tests.benchmark import runs
-from tests.benchmark.runs import add_row, command, leave_cost_out, run
+from tests.benchmark.runs import Cli, add_row, leave_cost_out, run
 from workshop.render.masks import write_mask
 
 if TYPE_CHECKING:
     from layerboard.benchmark.commands.export import ExportRequest, FileTexts
-
-Capture = pytest.CaptureFixture[str]
 
 
 def toy_blocks(board: Board) -> list[Block]:
@@ -94,13 +91,13 @@ def test_an_engine_is_a_class_and_a_row(toy_run: ToyRun) -> None:
 
 
 def test_an_export_is_a_function_and_a_row(
-    toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setitem(export.FORMS, "toy", toy_files)
-    said = runs.command(capsys, "export", "toy", "-o", toy_run.output, "--to", tmp_path)
+    said = cli("export", "toy", "-o", toy_run.output, "--to", tmp_path)
     assert said.code == 0, said.err
     assert (tmp_path / "toy.txt").read_text() == f"{len(toy_run.records)} records\n"
-    wrong = runs.command(capsys, "export", "nothing", "-o", toy_run.output)
+    wrong = cli("export", "nothing", "-o", toy_run.output)
     assert "latex, csv, hub, onnx or toy" in wrong.error
 
 
@@ -151,11 +148,11 @@ def line(out: str) -> str:
     return next(row for row in out.splitlines() if row.startswith("stripes"))
 
 
-def test_a_new_dataset_is_checked(stripes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_dataset_is_checked(stripes: Path, cli: Cli) -> None:
     said = "complete  4 of 4 training images, 2 of 2 validation images"
-    assert said in line(command(capsys, "check", "--data", stripes).out)
+    assert said in line(cli("check", "--data", stripes).out)
     (stripes / "stripes" / "val" / "5.png").unlink()
-    changed = line(command(capsys, "check", "--data", stripes).out)
+    changed = line(cli("check", "--data", stripes).out)
     assert "partial  4 of 4 training images, 1 of 2 validation images" in changed
 
 

@@ -21,7 +21,7 @@ from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
-from tests.benchmark.runs import command, run
+from tests.benchmark.runs import Cli, run
 
 FORMATS = ("float32", "bfloat16", "amp-bfloat16")
 
@@ -82,27 +82,25 @@ def test_the_page_says_what_formats_do_to_scores_and_vectors(made: tuple[Path, p
 
 @pytest.mark.usefixtures("no_pages")
 def test_the_drift_that_formats_bring_along_is_not_missed_in_compressed_vectors(
-    made: tuple[Path, pd.DataFrame], data: Path, capsys: pytest.CaptureFixture[str]
+    made: tuple[Path, pd.DataFrame], data: Path, cli: Cli
 ) -> None:
     words = "run -b mini-fs -t knn --dtype float32,bfloat16 --layers 3 --compress binary --workers 1"
-    ran = command(capsys, *words.split(), "--data", data, "-o", made[0] / "out", "--cache", made[0] / "cache")
+    ran = cli(*words.split(), "--data", data, "-o", made[0] / "out", "--cache", made[0] / "cache")
     assert ran.code == 0
     missing = [line for line in (ran.out + ran.err).splitlines() if "left out" in line]
     assert all("on further data: expected " in line for line in missing)
 
 
-def test_files_of_two_formats_need_no_drift(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_of_two_formats_need_no_drift(data: Path, tmp_path: Path, cli: Cli) -> None:
     """Formats bring drift along, which has no files of vectors of its own; named, it is refused."""
     asked = ["features", "-b", "mini-fs", "mini-fs@bfloat16", "--layers", "3", "--workers", "1", "-t"]
     places = ("--data", data, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
-    ran = command(capsys, *asked, "knn", *places)
+    ran = cli(*asked, "knn", *places)
     assert (ran.code, "error" in ran.err) == (0, False)
     files = (tmp_path / "out" / "features").rglob("*.npz")
     written = {path.relative_to(tmp_path / "out" / "features").parts[0] for path in files}
     assert written == {"mini-fs", "mini-fs@bfloat16"}
-    assert "drift has no files of vectors of its own" in command(capsys, *asked, "knn", "drift", *places).err
+    assert "drift has no files of vectors of its own" in cli(*asked, "knn", "drift", *places).err
 
 
 def _blocks(records: pd.DataFrame, place: Path) -> list[object]:
@@ -111,7 +109,7 @@ def _blocks(records: pd.DataFrame, place: Path) -> list[object]:
 
 @pytest.mark.slow
 def test_a_backbone_on_images_that_torch_resizes_is_one_of_its_own(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    data: Path, tmp_path: Path, cli: Cli
 ) -> None:
     options = {"data": data, "layers": "3,final", "input_size": 96}
     records = run(tmp_path, ["mini-fs", "mini-fs@fast-resize"], "knn", "spair", **options)
@@ -126,7 +124,7 @@ def test_a_backbone_on_images_that_torch_resizes_is_one_of_its_own(
     assert {*scores["variant"]} == {"mini-fs@96px@fast-resize"}
 
     place = tmp_path / "out"
-    said = command(capsys, "compare", "mini-fs@96px", "mini-fs@96px@fast-resize", "-o", place)
+    said = cli("compare", "mini-fs@96px", "mini-fs@96px@fast-resize", "-o", place)
     assert (said.code, "mini-fs@96px@fast-resize" in said.out) == (0, True)
     alone, cache = tmp_path / "alone", tmp_path / "cache"
     run(alone, ["mini-fs@fast-resize"], "knn", data=data, cache=cache)

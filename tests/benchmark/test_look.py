@@ -23,10 +23,9 @@ from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from tests import fakes
-from tests.benchmark.runs import command
+from tests.benchmark.runs import Cli
 from tests.zoo.load.test_infer import save
 
-Capture = pytest.CaptureFixture[str]
 HOSTILE = "a<b>&'\".png"
 
 
@@ -167,19 +166,19 @@ def test_colours_of_neighbouring_layers_hardly_differ(looked: Path) -> None:
 
 
 def sizes_of(
-    capsys: Capture, page: Path, *arguments: object
+    cli: Cli, page: Path, *arguments: object
 ) -> tuple[dict[str, tuple[str, list[list[int]]]], list[str]]:
     """For each backbone of a page its description and the grids of its last layer; and what was printed."""
-    said = command(capsys, "look", *arguments, "--to", page)
+    said = cli("look", *arguments, "--to", page)
     assert said.code == 0, said.err
     backbones = page_data(page)["backbones"]
     grids = {each["name"]: (each["about"], each["layers"][-1]["grids"]) for each in backbones}
     return grids, said.err.splitlines()
 
 
-def test_pictures_are_shown_in_forty_cells(capsys: Capture, photos: Path, tmp_path: Path) -> None:
+def test_pictures_are_shown_in_forty_cells(cli: Cli, photos: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    sizes, said = sizes_of(capsys, page, photos, "-b", "mini-resnet", "--layers", "12")
+    sizes, said = sizes_of(cli, page, photos, "-b", "mini-resnet", "--layers", "12")
     assert sizes["mini-resnet"][1] == [[27, 40], [40, 40]]
     assert sizes["mini-resnet"][0].endswith("pictures at 640 px")
     assert said == [
@@ -187,9 +186,9 @@ def test_pictures_are_shown_in_forty_cells(capsys: Capture, photos: Path, tmp_pa
         "with 100 x fewer cells"
     ]
     for asked in (("-b", "mini-fs@64px"), ("-b", "mini-fs", "--input-size", "64")):
-        sizes, said = sizes_of(capsys, page, photos, *asked, "--layers", "12")
+        sizes, said = sizes_of(cli, page, photos, *asked, "--layers", "12")
         assert (sizes["mini-fs"][1], said) == ([[5, 8], [8, 8]], [])
-    sizes, said = sizes_of(capsys, page, photos, "-b", "mini-resnet", "--input-size", "96", "--layers", "12")
+    sizes, said = sizes_of(cli, page, photos, "-b", "mini-resnet", "--input-size", "96", "--layers", "12")
     assert sizes["mini-resnet@96px"][1] == [[4, 6], [6, 6]]
 
 
@@ -266,7 +265,7 @@ def test_a_folder_gives_evenly_spaced_frames_in_the_order_of_numbers(tmp_path: P
     assert [picture.name for picture in both] == [f"{tmp_path.name}/3.png", "more/3.png"]
 
 
-def test_wrong_inputs_are_one_sentence(capsys: Capture, photos: Path, tmp_path: Path) -> None:
+def test_wrong_inputs_are_one_sentence(cli: Cli, photos: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("words")
     (tmp_path / "empty").mkdir()
     for arguments, expected in (
@@ -277,7 +276,7 @@ def test_wrong_inputs_are_one_sentence(capsys: Capture, photos: Path, tmp_path: 
         ((photos, "-b", "mini-dino", "--layers", "13"), "mini-dino has layers 0 to 12, there is no layer 13"),
         ((photos, "--input-size", "9000"), "a page of 2 pictures through 3 backbones would have up to "),
     ):
-        said = command(capsys, "look", *arguments, "--to", tmp_path / "page.html")
+        said = cli("look", *arguments, "--to", tmp_path / "page.html")
         assert said.code == 2
         assert said.err.startswith(f"error: {expected}")
         assert said.err.count("\n") == 1

@@ -10,7 +10,7 @@ from PIL import Image
 import layerboard
 from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
 from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS, NEAR_DUPLICATES
-from tests.benchmark.runs import command
+from tests.benchmark.runs import Cli
 
 SIDE = 48
 
@@ -51,12 +51,12 @@ def photos(folder: Path, scenes: int, frames: int) -> Path:
 
 @pytest.mark.slow
 def test_a_folder_of_bursts_is_said_to_be_one_wherever_its_score_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, output = photos(tmp_path / "photos", 4, 6), tmp_path / "out"
     places = ["--images", folder, "-o", output, "--cache", tmp_path / "cache"]
     words = ["-b", "mini-fs", "-t", "knn", "--layers", "1,6,12", "--workers", "1", *places]
-    said = command(capsys, "run", *words)
+    said = cli("run", *words)
     assert said.code == 0
     (found,) = read_near_duplicates(output).values()
     assert (found.images, found.backbone) == (72, "mini-fs")
@@ -73,7 +73,7 @@ def test_a_folder_of_bursts_is_said_to_be_one_wherever_its_score_is(
     assert warning in " ".join(layerboard.best(output=output).notes)
 
     monkeypatch.setattr("layerboard.benchmark.api.write_changed", lambda *_: ([], False))
-    with_groups = command(capsys, "run", *words, "--groups", tmp_path / "groups.csv")
+    with_groups = cli("run", *words, "--groups", tmp_path / "groups.csv")
     assert (with_groups.code, warning in " ".join(with_groups.out.split())) == (0, False)
 
 
@@ -95,20 +95,20 @@ def in_two_splits(folder: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_a_run_writes_the_pairs_that_it_counts_and_check_names_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("layerboard.benchmark.api.write_changed", lambda *_: ([], False))
     copies, output = in_two_splits(tmp_path / "photos"), tmp_path / "out"
     places = ["--images", tmp_path / "photos", "-o", output, "--cache", tmp_path / "cache"]
 
     def checked() -> str:
-        said = command(capsys, "check", *places)
+        said = cli("check", *places)
         assert said.code == 0
         return " ".join(said.out.split())
 
     assert f"layerboard run --images DIR -o {output} counts those" in checked()
     words = ["-b", "mini-fs", "mini-dino", "-t", "knn", "--layers", "1,6,12", "--workers", "1", *places]
-    assert command(capsys, "run", *words).code == 0
+    assert cli("run", *words).code == 0
     (counted,) = read_near_duplicates(output).values()
     said, path = checked(), output / NEAR_DUPLICATE_PAIRS
     pairs = pd.read_csv(path)
@@ -128,7 +128,7 @@ def test_a_run_writes_the_pairs_that_it_counts_and_check_names_them(
     assert {*pairs["dataset"]} == {counted.dataset}
     found = layerboard.check(images=tmp_path / "photos", output=output, cache=tmp_path / "cache")
     assert found.paths == (path,)
-    said = command(capsys, "check", "--images", tmp_path / "photos" / "val", *places[2:]).out
+    said = cli("check", "--images", tmp_path / "photos" / "val", *places[2:]).out
     assert "Near-duplicates are not counted yet" in said  # among these images, though among others
     path.unlink()
     assert f"The pairs of near-duplicates are not in {path}; " in checked()

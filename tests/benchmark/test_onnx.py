@@ -23,7 +23,7 @@ from layerboard.zoo.own.module.network import NetworkCopy
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import ResizeCrop
-from tests.benchmark.runs import command, run
+from tests.benchmark.runs import Cli, run
 from tests.zoo.own.module.networks import SIZE, Block, ConvNet, Vit
 from tests.zoo.reduced import pixels
 
@@ -171,9 +171,7 @@ def test_load_takes_weights(tmp_path: Path) -> None:
     assert (one - layerboard.load("mini-fs", layer=4)(pixels(1, 64, 64))).abs().max() > 0.01
 
 
-def test_what_cannot_be_exported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     class Bessel(Block):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return super().forward(x) + torch.special.bessel_j0(x)
@@ -188,7 +186,7 @@ def test_what_cannot_be_exported(
         layerboard.export("onnx", own, to=to, batch=1)
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "onnxruntime", None)
-        refused = command(capsys, "export", "onnx", "mini-fs", "--to", to)
+        refused = cli("export", "onnx", "mini-fs", "--to", to)
         assert (refused.code, "install it with: pip install 'layerboard[onnx]'" in refused.error) == (2, True)
     for words, said in (
         (("onnx",), "export onnx takes a backbone behind it"),
@@ -202,7 +200,7 @@ def test_what_cannot_be_exported(
         (("onnx", "mini-resnet", "--layer", "0"), "name blocks from 1 on"),
         (("onnx", "mini-fs", "--to", tmp_path), "--to takes the file of the network"),
     ):
-        assert said in command(capsys, "export", *words, *(() if "--to" in words else ("--to", to))).error
+        assert said in cli("export", *words, *(() if "--to" in words else ("--to", to))).error
     assert [*tmp_path.iterdir()] == []
 
 

@@ -31,9 +31,7 @@ from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of, find_tasks
 from layerboard.zoo.errors import InputError
 from tests import fakes
-from tests.benchmark.runs import Tally, command, run
-
-Capture = pytest.CaptureFixture[str]
+from tests.benchmark.runs import Cli, Tally, run
 
 IMAGES = 14
 
@@ -94,14 +92,12 @@ def test_without_labels_each_layer_and_pooling_has_its_criteria(
 
 
 @pytest.mark.usefixtures("no_pages")
-def test_a_table_of_labels_and_class_folders_are_the_same_data(
-    capsys: Capture, flat: Path, tmp_path: Path
-) -> None:
+def test_a_table_of_labels_and_class_folders_are_the_same_data(cli: Cli, flat: Path, tmp_path: Path) -> None:
     labels = table(tmp_path / "labels.csv", flat, ending="")
     options = ("-b", "mini-fs", "-t", "knn", "--layers", "12", "--workers", "1", "--no-floor")
     cache, values = ("--cache", tmp_path / "cache"), list[float]()
     for images in ((flat, "--labels", labels), (flat.parent / "classes",)):
-        assert command(capsys, "run", "--images", *images, *options, *cache, "-o", tmp_path / "out").code == 0
+        assert cli("run", "--images", *images, *options, *cache, "-o", tmp_path / "out").code == 0
         (path,) = (tmp_path / "out" / "records").rglob("*.parquet")  # of the first name in both runs
         records = pd.read_parquet(path)
         top = records[(records["metric"] == "top-1") & (records["pooling"] == "cls")]
@@ -113,24 +109,24 @@ def test_a_table_of_labels_and_class_folders_are_the_same_data(
 
 
 @pytest.mark.usefixtures("no_pages")
-def test_what_was_understood_is_said_in_a_line(capsys: Capture, flat: Path, tmp_path: Path) -> None:
+def test_what_was_understood_is_said_in_a_line(cli: Cli, flat: Path, tmp_path: Path) -> None:
     labels = table(tmp_path / "labels.csv", flat)
     line = f"2 classes, 14 images; classes from labels.csv (file, label); {EVERY}"
     own = ("--images", flat, "--labels", labels)
     for name, limit in (("run", ("--limit", "7")), ("features", ("--campaign", tmp_path / "out"))):
         options = ("-b", "mini-fs", "-t", "knn", "--layers", "1", "--workers", "1", *limit)
-        said = command(capsys, name, *own, *options, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
+        said = cli(name, *own, *options, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
         assert said.code == 0
         (found,) = said.lines("flat-")
         assert found.partition(": ")[2] == line
-    said = command(capsys, "check", *own)
+    said = cli("check", *own)
     assert said.code == 0
     note = UNCOUNTED.format(data=f"--images {flat} --labels {labels}", output="results")
     assert " ".join(said.out.split()).endswith(f"flat complete {line}; 14 of 14 images opened {note}")
-    said = command(capsys, "check", "--images", flat, tmp_path / "nowhere")
+    said = cli("check", "--images", flat, tmp_path / "nowhere")
     assert said.code == 0
     assert "missing" in said.out
-    assert command(capsys, "check", "--images", tmp_path).code == 2
+    assert cli("check", "--images", tmp_path).code == 2
 
 
 def test_labels_none_takes_several_folders_without_classes(flat: Path) -> None:

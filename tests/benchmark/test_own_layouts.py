@@ -10,7 +10,7 @@ from PIL import Image
 from layerboard.leaderboards.records.items import read_items
 from layerboard.zoo.errors import InputError
 from tests import fakes
-from tests.benchmark.runs import Tally, answer, assert_same_records, command, once, run
+from tests.benchmark.runs import Cli, Tally, answer, assert_same_records, once, run
 
 
 @pytest.fixture(scope="module")
@@ -124,12 +124,10 @@ def test_groups_are_clusters_and_make_other_data(photos: Path, tmp_path: Path) -
     assert [len({*items.clusters}) for items in read_items(path).values()] == [COUNT // 3] * 2
 
 
-def test_exported_vectors_are_scored_alike(
-    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_exported_vectors_are_scored_alike(photos: Path, tmp_path: Path, cli: Cli) -> None:
     asked = ("--images", photos / "photos", "--labels", photos / "numbers.csv", "--backbones", "mini-fs")
     places = ("--cache", tmp_path / "cache", "--output", tmp_path / "vectors")
-    done = command(capsys, "features", *asked, *places, "--tasks", "regress", "--layers", "final")
+    done = cli("features", *asked, *places, "--tasks", "regress", "--layers", "final")
     assert done.code == 0, done.err
     assert "score regress --features" in done.out + done.err
 
@@ -184,10 +182,10 @@ def test_a_folder_comes_to_an_answer_in_a_few_commands(
     line: str,
     words: tuple[str, ...],
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     request: pytest.FixtureRequest,
 ) -> None:
     place: Path = request.getfixturevalue(layout)
     asked = (place / "photos", "--labels", place / "tags.csv") if layout == "photos" else (place,)
-    page = answer(capsys, tmp_path, line, metric, "--images", *asked)
+    page = answer(cli, tmp_path, line, metric, "--images", *asked)
     assert [word for word in words if word not in page] == []

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from layerboard.zoo.errors import InputError
-from tests.benchmark.runs import Tally, command, run
+from tests.benchmark.runs import Cli, Tally, run
 
 BOTH = ("my_tasks:NEAREST_MEAN", "my_tasks:LOOKING_BACK")
 
@@ -73,12 +73,9 @@ def test_a_task_of_ones_own_may_not_take_a_name_of_the_registry(my_tasks: Path, 
 
 
 @pytest.mark.slow
-def test_other_processes_find_the_tasks_again(
-    my_tasks: Path, data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_processes_find_the_tasks_again(my_tasks: Path, data: Path, cli: Cli) -> None:
     """Two small backbones run side by side, in processes that import the module themselves."""
-    said = command(
-        capsys,
+    said = cli(
         *("run", "--backbones", "mini-fs", "mini-dino", "--tasks", *BOTH, "--data", data, "--layers", "1"),
         *("--workers", 2, "--no-floor", "--output", my_tasks / "out", "--cache", my_tasks / "cache"),
     )

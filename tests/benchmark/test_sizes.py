@@ -17,7 +17,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Variant
 from tests.benchmark.engines.test_engines import Heard
-from tests.benchmark.runs import Tally, command, leave_pages_out, run
+from tests.benchmark.runs import Cli, Tally, leave_pages_out, run
 
 FIXED = replace(find(["mini-fs"])[0], name="fixed", fixed_size=True)
 
@@ -161,12 +161,10 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
 
 
 @pytest.mark.usefixtures("no_pages")
-def test_a_plan_counts_every_size_and_once_what_is_shown_alike(
-    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_counts_every_size_and_once_what_is_shown_alike(tmp_path: Path, data: Path, cli: Cli) -> None:
     words = ["--backbones", "mini-resnet", "--tasks", "spair", "--data", data, "--layers", "1", "--no-floor"]
     words += ["--protocol", "standard,insid3", "--output", tmp_path / "out", "--cache", tmp_path / "cache"]
-    said = command(capsys, "run", *words, "--plan", "--json", "--input-size", "64,96")
+    said = cli("run", *words, "--plan", "--json", "--input-size", "64,96")
     assert said.code == 0
     found = json.loads(said.out[said.out.index("{") :])
     of_source = found["images"] // 2  # by either protocol

@@ -15,7 +15,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.variants import variant_blocks
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole
-from tests.benchmark.runs import Tally, command, files, run, run_from_store
+from tests.benchmark.runs import Cli, Tally, files, run, run_from_store
 from tests.fakes import write_fake_class_folders
 
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "maybe_best", "n", "reason", "data"]
@@ -108,7 +108,7 @@ def test_sizes_are_of_the_vectors_whose_scores_are_compared(tmp_path: Path) -> N
     assert sizes["first:128"] == "512 (0.5)"
 
 
-def test_small_vectors_are_recommended(capsys: pytest.CaptureFixture[str], made: Transformed) -> None:
+def test_small_vectors_are_recommended(cli: Cli, made: Transformed) -> None:
     found = layerboard.recommend("knn", output=made.place / "out", within={"bytes": 100, "loss": 50})
     row = found.frame.iloc[0]
     assert row["compression"] in ("first:32+int8", "binary")
@@ -117,7 +117,7 @@ def test_small_vectors_are_recommended(capsys: pytest.CaptureFixture[str], made:
     assert f'compress = layerboard.compression("{row["compression"]}", encode(known))' in found.code[0]
     whole = layerboard.recommend("knn", output=made.place / "out").frame
     assert (set(whole["compression"]), set(whole["bytes"])) == ({""}, {384.0})
-    failed = command(capsys, "recommend", "-o", made.place / "out", "-t", "spair", "--within", "bytes=100")
+    failed = cli("recommend", "-o", made.place / "out", "-t", "spair", "--within", "bytes=100")
     assert "nothing is within the limits for spair PCK@0.1" in failed.error
 
 
@@ -138,9 +138,7 @@ def test_a_compression_takes_vectors_as_backbones_give_them() -> None:
         layerboard.compression("int8", spoilt)
 
 
-def test_indexes_of_vectors_are_measured(
-    capsys: pytest.CaptureFixture[str], made: Transformed, data: Path, tmp_path: Path
-) -> None:
+def test_indexes_of_vectors_are_measured(cli: Cli, made: Transformed, data: Path, tmp_path: Path) -> None:
     place: dict[str, Any] = {"cache": made.place / "cache", "output": made.place / "indexes", "index": True}
     found = layerboard.cost("mini-fs", data=data, vectors=40, **place).frame
     sizes = [(name, size) for size in (12, 40) for name in ("flat", "HNSW", "IVF")]
@@ -149,14 +147,12 @@ def test_indexes_of_vectors_are_measured(
     assert found["recall@10"][0] == 100
     assert found["bytes"][0] > 384
     (path,) = (place["output"] / "features" / "mini-fs").glob("knn.*/12.cls.npz")
-    alone = command(capsys, "score", "index", "--features", path, "--config", "vectors=40", "--json")
+    alone = cli("score", "index", "--features", path, "--config", "vectors=40", "--json")
     assert alone.code == 0, alone.err
     scores = json.loads(alone.out)["scores"][str(path)]
     assert [*scores] == [f"{name}, {size}" for name, size in sizes]
     assert [each["recall@10"] for each in scores.values()] == found["recall@10"].tolist()
-    shown = command(
-        capsys, "score", "index", "--features", path, path.with_name("12.mean.npz"), "--config", "vectors=20"
-    )
+    shown = cli("score", "index", "--features", path, path.with_name("12.mean.npz"), "--config", "vectors=20")
     assert (shown.code, shown.out.count("HNSW")) == (0, 4)
     write_fake_class_folders(tmp_path / "photos")
     every = layerboard.cost("mini-fs", images=tmp_path / "photos", vectors=9, **place).frame
@@ -165,5 +161,5 @@ def test_indexes_of_vectors_are_measured(
     with pytest.raises(InputError, match="has no files of vectors"):
         layerboard.cost("mini-fs", "spair", data=data, **place)
     np.savez(tmp_path / "other.npz", labels=np.arange(3))
-    said = command(capsys, "score", "index", "--features", tmp_path / "other.npz")
+    said = cli("score", "index", "--features", tmp_path / "other.npz")
     assert (said.code, "expected one of the arrays train, database, features" in said.error) == (2, True)

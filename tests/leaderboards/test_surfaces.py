@@ -13,7 +13,7 @@ import layerboard
 from layerboard.leaderboards.blocks.csv import read_numbers
 from layerboard.leaderboards.blocks.display import fixed, place_text, score_text
 from layerboard.leaderboards.board.tidy import TIDY
-from tests.benchmark.runs import command
+from tests.benchmark.runs import command, leave_drawing_out
 from tests.leaderboards.outputs import measured_items, records_of, write_output
 
 FOLDERS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
@@ -29,12 +29,14 @@ FOLDERS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 def output(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An output folder with records, items, pages and the report of its suite."""
     folder, every = tmp_path_factory.mktemp("surfaces"), measured_items()
-    write_output(request.param(records_of(every)), every, folder)
-    layerboard.report(output=folder, suite="mini")
+    with pytest.MonkeyPatch.context() as patch:
+        leave_drawing_out(patch)
+        write_output(request.param(records_of(every)), every, folder)
+        layerboard.report(output=folder, suite="mini")
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def answers(output: Path) -> list[dict[str, Any]]:
     """What Python says of each column of each suite."""
     return layerboard.best(output=output).frame.to_dict("records")

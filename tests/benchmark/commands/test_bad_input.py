@@ -20,23 +20,20 @@ from layerboard.leaderboards.records.record import read_records, to_frame
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.zoo.errors import InputError, printable
 from tests import fakes
-from tests.benchmark.runs import Said, Tally, command, leave_pages_out
+from tests.benchmark.runs import Cli, Said, Tally, leave_pages_out
 from tests.leaderboards.builder import layers
 from workshop.render.masks import write_mask
 
-Capture = pytest.CaptureFixture[str]
 Go = Callable[..., Said]
 
 
 @pytest.fixture
-def go(capsys: Capture, tmp_path: Path) -> Go:
+def go(cli: Cli, tmp_path: Path) -> Go:
     """`run` with the random floor, which needs no weights."""
 
     def run(*arguments: object) -> Said:
         folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
-        return command(
-            capsys, "run", "-b", "mini-random", "--layers", "1", "--workers", "1", *folders, *arguments
-        )
+        return cli("run", "-b", "mini-random", "--layers", "1", "--workers", "1", *folders, *arguments)
 
     return run
 
@@ -212,25 +209,23 @@ def test_ctrl_c_and_sigterm_are_one_sentence(
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_a_user_without_a_home(capsys: Capture, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home(cli: Cli, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def homeless() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
     for name in ("LAYERBOARD_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", homeless)
-    said = command(capsys, "run", "--data", data)
+    said = cli("run", "--data", data)
     assert "has no home folder for the cache; give --cache DIR" in said.error
 
 
-def test_a_working_folder_that_was_removed(
-    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_working_folder_that_was_removed(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     for words in (("run",), ("check", "--data", "x")):
-        assert "the working folder does not exist any more" in command(capsys, *words).error
+        assert "the working folder does not exist any more" in cli(*words).error
     with pytest.raises(InputError, match="the working folder does not exist any more"):
         layerboard.run("mini-fs")
 
@@ -258,11 +253,11 @@ STEERING = "a\x1b]0;owned\x07b\x9b31m\u202ec\x7f"
     ],
 )
 def test_names_steer_no_terminal(
-    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     out = _of_records(tmp_path, STEERING)
-    said = command(capsys, *words, "-o", out)
+    said = cli(*words, "-o", out)
     written = [
         path.read_text() for ending in ("csv", "md", "tex", "html") for path in out.rglob(f"*.{ending}")
     ]
@@ -271,25 +266,23 @@ def test_names_steer_no_terminal(
     assert "owned" in said.out + said.err + "".join(written)
 
 
-def test_names_steer_no_terminal_in_tables_errors_and_lines(capsys: Capture, tmp_path: Path) -> None:
+def test_names_steer_no_terminal_in_tables_errors_and_lines(cli: Cli, tmp_path: Path) -> None:
     fakes.write_fake_class_folders(tmp_path / STEERING, images=2)
-    said = command(capsys, "check", "--images", tmp_path / STEERING)
-    said_of_none = command(capsys, "check", "--images", tmp_path / f"{STEERING} none")
+    said = cli("check", "--images", tmp_path / STEERING)
+    said_of_none = cli("check", "--images", tmp_path / f"{STEERING} none")
     for text in (said.out, said_of_none.out):
         assert "\ufffd" in text
         assert text == printable(text)
-    rows = json.loads(command(capsys, "show", "--json", "-o", _of_records(tmp_path / "o", STEERING)).out)
+    rows = json.loads(cli("show", "--json", "-o", _of_records(tmp_path / "o", STEERING)).out)
     assert rows[0]["answers"][0]["backbone"] == STEERING
 
 
 @pytest.mark.parametrize(
     "words", [("export", "csv", "--to"), ("leaderboard", "--tables"), ("report", "--to")]
 )
-def test_a_file_in_the_way_of_what_is_written(
-    capsys: Capture, tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_a_file_in_the_way_of_what_is_written(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
     (tmp_path / "file").write_text("kept")
-    error = command(capsys, *words, tmp_path / "file", "-o", _of_records(tmp_path)).error
+    error = cli(*words, tmp_path / "file", "-o", _of_records(tmp_path)).error
     assert f"expected a folder at '{tmp_path}/file', where there is a file; remove it" in error
     assert (tmp_path / "file").read_text() == "kept"
 

@@ -16,10 +16,8 @@ from layerboard.zoo.load import feature_fingerprint as fingerprints
 from layerboard.zoo.load.feature_fingerprint import require_same_features, stored_fingerprint
 from layerboard.zoo.registry.find import find
 from tests import fakes
-from tests.benchmark.runs import Said, command
+from tests.benchmark.runs import Cli, Said
 from tests.tasks.datasets.conftest import pack
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -30,15 +28,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def said(capsys: Capture, code: int) -> Said:
-    told = command(capsys, "check")
+def said(cli: Cli, code: int) -> Said:
+    told = cli("check")
     assert told.code == code, told.out
     return told
 
 
 @pytest.mark.usefixtures("place")
-def test_a_sound_machine_has_exit_code_0(capsys: Capture) -> None:
-    told = said(capsys, 0)
+def test_a_sound_machine_has_exit_code_0(cli: Cli) -> None:
+    told = said(cli, 0)
     assert told.out.splitlines()[-1] == (
         "Nothing is wrong with versions, devices and cache; of the libraries only torch was imported."
     )
@@ -48,16 +46,16 @@ def test_a_sound_machine_has_exit_code_0(capsys: Capture) -> None:
 
 
 @pytest.mark.usefixtures("place")
-def test_python_has_the_same_findings(capsys: Capture) -> None:
+def test_python_has_the_same_findings(cli: Cli) -> None:
     found = layerboard.check().frame
     assert [*found] == ["what", "sentence", "wrong"]
     assert not found["wrong"].any()
-    lines = said(capsys, 0).out.splitlines()[:-1]
+    lines = said(cli, 0).out.splitlines()[:-1]
     assert [line.split()[1].rstrip(":") for line in lines] == [*found["what"]]
 
 
 @pytest.mark.usefixtures("place")
-def test_libraries_that_are_missing_or_too_old(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libraries_that_are_missing_or_too_old(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {"transformers": "4.0"}
 
     def version(name: str) -> str:
@@ -66,12 +64,12 @@ def test_libraries_that_are_missing_or_too_old(capsys: Capture, monkeypatch: pyt
         return versions.get(name, "99.0")
 
     monkeypatch.setattr(machine, "version", version)
-    out = said(capsys, 1).out
+    out = said(cli, 1).out
     assert "WRONG  faiss-cpu: is not installed (pip install 'faiss-cpu>=" in out
     assert "ok     timm: is not installed (pip install 'layerboard[timm]')" in out
     assert "WRONG  transformers: 4.0 is installed, and transformers<6,>=" in out
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert "WRONG  devices: torch cannot be imported (import of torch halted" in said(capsys, 1).out
+    assert "WRONG  devices: torch cannot be imported (import of torch halted" in said(cli, 1).out
 
 
 def test_a_cache_that_is_full_or_cannot_be_written(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,15 +80,15 @@ def test_a_cache_that_is_full_or_cannot_be_written(place: Path, monkeypatch: pyt
     assert str(machine._cache()).startswith("WRONG  cache: it cannot be written (")
 
 
-def test_packaged_weights_are_the_same(capsys: Capture) -> None:
-    said = command(capsys, "check", "--weights", "mini-resnet", "mini-fs64-*pct")
+def test_packaged_weights_are_the_same(cli: Cli) -> None:
+    said = cli("check", "--weights", "mini-resnet", "mini-fs64-*pct")
     checked = len(find(["mini-resnet", "mini-fs64-*pct"]))
     assert checked > 3
     assert (said.code, said.out.count(" same "), said.out.count(" refused ")) == (0, checked, 0)
 
 
-def test_the_weights_of_another_are_refused(capsys: Capture) -> None:
-    said = command(capsys, "check", "--weights", "mini-fs64", f"mini-dino={WEIGHTS / 'mini-moco'}")
+def test_the_weights_of_another_are_refused(cli: Cli) -> None:
+    said = cli("check", "--weights", "mini-fs64", f"mini-dino={WEIGHTS / 'mini-moco'}")
     assert (said.code, said.out.count(" same "), said.out.count(" refused ")) == (1, 1, 1)
     assert "the features of mini-dino are not those of its fingerprint: at 64 px, layer 6" in said.out
 
@@ -110,7 +108,7 @@ def test_a_new_fingerprint_is_written(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.usefixtures("without_heic")
 def test_check_opens_all_images_or_a_sample_of_many(
-    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     photos = tmp_path / "photos"
     photos.mkdir()
@@ -119,7 +117,7 @@ def test_check_opens_all_images_or_a_sample_of_many(
     (photos / "[red].heic").write_bytes(b"")
 
     def said(*options: str) -> str:
-        return " ".join(command(capsys, "check", "--images", photos, *options).out.split())
+        return " ".join(cli("check", "--images", photos, *options).out.split())
 
     note = UNCOUNTED.format(data=f"--images {photos}", output="results")
     blank = "30 images of one colour (000.png, 001.png, 002.png and 27 more)"
@@ -139,34 +137,34 @@ def test_check_opens_all_images_or_a_sample_of_many(
     assert "26 of 30 images opened, 4 unreadable" in said("--all")
     for path in photos.iterdir():
         path.write_bytes(b"no image")
-    answer = command(capsys, "check", "--images", photos)
+    answer = cli("check", "--images", photos)
     assert (answer.code, "broken" in answer.out) == (2, True)
 
 
-def test_check_says_what_is_there(capsys: Capture, data: Path, tmp_path: Path) -> None:
-    said = command(capsys, "check", "--data", data)
+def test_check_says_what_is_there(cli: Cli, data: Path, tmp_path: Path) -> None:
+    said = cli("check", "--data", data)
     assert said.code == 0
     assert said.out.count("partial") >= 7
-    assert "does not exist" in command(capsys, "check", "--data", tmp_path / "none").error
+    assert "does not exist" in cli("check", "--data", tmp_path / "none").error
     fakes.write_fake_spair(tmp_path)
-    said = command(capsys, "check", "--data", tmp_path)
+    said = cli("check", "--data", tmp_path)
     assert said.code == 0
     assert "missing" in said.out
     shutil.rmtree(tmp_path / "SPair-71k" / "JPEGImages" / "cat")
-    said = command(capsys, "check", "--data", tmp_path)
+    said = cli("check", "--data", tmp_path)
     assert said.code == 2
     assert "broken" in said.out
 
 
-def test_check_reads_a_pack_and_says_what_is_damaged(capsys: Capture, data: Path, tmp_path: Path) -> None:
+def test_check_reads_a_pack_and_says_what_is_damaged(cli: Cli, data: Path, tmp_path: Path) -> None:
     target = pack(data, tmp_path / "pack", "spair-71k-test", "imagenet")
-    said = command(capsys, "check", "--data", f"hf:{target}", "--all")
+    said = cli("check", "--data", f"hf:{target}", "--all")
     assert said.code == 0
     assert said.out.count("partial") == 2
     shard = next((target / "imagenet").glob("train-*"))
     shard.write_bytes(shard.read_bytes()[:-1])
     for arguments in (("check",), ("run", "--backbones", "mini-fs", "--output", tmp_path / "out")):
-        said = command(capsys, *arguments, "--data", f"hf:{target}")
+        said = cli(*arguments, "--data", f"hf:{target}")
         assert said.code == 2
         assert f"{shard}, which is damaged: " in said.err
         assert "fetch it again" in said.err

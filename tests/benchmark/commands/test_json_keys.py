@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.benchmark.runs import command
+from tests.benchmark.runs import Cli
 from tests.leaderboards.outputs import measured_items, records_of, write_output
 
 CANDIDATE = "task dataset protocol metric backbone layer depth pooling score ci_low ci_high loss"
@@ -34,7 +34,7 @@ KEYS = {
         "layer depth rule pooling measured protocol input_size source table publication second_hand frozen "
         "not_comparable conditions",
     },
-    "run --plan": {
+    "run -b mini-random -t knn --layers 1 --no-floor --plan": {
         "": "suite device workers images steps seconds memory warm_up notes forwards disk",
         "steps": "backbone what source images seconds disk",
     },
@@ -73,10 +73,10 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("line", KEYS)
-def test_commands_keep_their_keys(line: str, output: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_keep_their_keys(line: str, output: Path, cli: Cli) -> None:
     words = line.split()
     reads = words[0] in ("show", "recommend", "compare") and "--literature" not in words
-    given = json.loads(command(capsys, *words, *(("-o", output) if reads else ()), "--json").out)
+    given = json.loads(cli(*words, *(("-o", output) if reads else ()), "--json").out)
     given = given[0] if isinstance(given, list) else given
     for part, names in KEYS[line].items():
         content = given[part] if part else given
@@ -85,7 +85,7 @@ def test_commands_keep_their_keys(line: str, output: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("scorer", DETAILS)
-def test_scorers_keep_their_keys(scorer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scorers_keep_their_keys(scorer: str, tmp_path: Path, cli: Cli) -> None:
     drawn = np.random.default_rng(0)
     first, second = drawn.normal(size=(2, 80, 6))
     labels = np.arange(80) % 4
@@ -99,7 +99,7 @@ def test_scorers_keep_their_keys(scorer: str, tmp_path: Path, capsys: pytest.Cap
     names = reads.get(scorer, "train test train_labels test_labels").split()
     np.savez(tmp_path / "a.npz", **{name: arrays[name] for name in names})
     paths = [tmp_path / name for name in (("0.npy", "1.npy") if scorer == "cka" else ("a.npz",))]
-    said = command(capsys, "score", scorer, "--features", *paths, "--json")
+    said = cli("score", scorer, "--features", *paths, "--json")
     assert said.code == 0, said.err
     given = json.loads(said.out)
     assert set(SCORED.split()) <= set(given)

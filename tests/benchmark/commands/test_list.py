@@ -11,28 +11,26 @@ from layerboard.leaderboards.answer.candidates import apply_limits
 from layerboard.leaderboards.findings.facts import commercial_use
 from layerboard.zoo.registry.find import all_specs, find
 from tests.benchmark.commands.backbones_page import PATH, page
-from tests.benchmark.runs import command
+from tests.benchmark.runs import Cli
 from tests.leaderboards.answer.test_candidates import candidates, given
 
-Capture = pytest.CaptureFixture[str]
 
-
-def names(capsys: Capture, *options: str) -> list[str]:
+def names(cli: Cli, *options: str) -> list[str]:
     """Names that `list backbones --json` gives."""
-    said = command(capsys, "list", "backbones", "--json", *options)
+    said = cli("list", "backbones", "--json", *options)
     assert said.code == 0
     return [row["name"] for row in json.loads(said.out)]
 
 
-def test_all_backbones_are_listed(capsys: Capture) -> None:
-    assert names(capsys) == [spec.name for spec in all_specs()]
-    table = command(capsys, "list", "backbones").out
+def test_all_backbones_are_listed(cli: Cli) -> None:
+    assert names(cli) == [spec.name for spec in all_specs()]
+    table = cli("list", "backbones").out
     assert all(f"\n{spec.name} " in table for spec in all_specs())
     assert f"{len(all_specs())} backbones; 'list backbones NAME'" in table
 
 
-def test_other_lists_are_for_machines_too(capsys: Capture) -> None:
-    tasks, suites = (json.loads(command(capsys, "list", what, "--json").out) for what in ("tasks", "suites"))
+def test_other_lists_are_for_machines_too(cli: Cli) -> None:
+    tasks, suites = (json.loads(cli("list", what, "--json").out) for what in ("tasks", "suites"))
     assert [task["name"] for task in tasks][:2] == ["knn", "fewshot"]
     assert {suite["name"] for suite in suites} >= {"mini", "standard"}
 
@@ -49,41 +47,38 @@ def test_other_lists_are_for_machines_too(capsys: Capture) -> None:
         (("parameters=30M",), "dinov2-s14", "dinov2-b14"),
     ],
 )
-def test_filters(capsys: Capture, filters: tuple[str, ...], some: str, none: str) -> None:
-    found = names(capsys, "--where", *filters)
+def test_filters(cli: Cli, filters: tuple[str, ...], some: str, none: str) -> None:
+    found = names(cli, "--where", *filters)
     assert some in found
     assert none not in found
 
 
-def test_commercial_means_the_same_to_list_and_recommend(capsys: Capture) -> None:
+def test_commercial_means_the_same_to_list_and_recommend(cli: Cli) -> None:
     """Of every licence of the registry: a word in its name does not decide, what it allows does."""
-    listed = {spec.licence for spec in find(names(capsys, "--where", "licence=commercial"))}
+    listed = {spec.licence for spec in find(names(cli, "--where", "licence=commercial"))}
     for licence in {spec.licence for spec in all_specs()}:
         allowed, _ = apply_limits(given(candidates(("a", 1, 50, 1.0), licence=licence)), {}, commercial=True)
         assert (licence in listed) == (commercial_use(licence) == "allowed") == (len(allowed) == 1), licence
 
 
 @pytest.mark.parametrize(("wanted", "count"), [("any", len(all_specs())), ("noncommercial", 5)])
-def test_other_words_are_part_of_the_licence(capsys: Capture, wanted: str, count: int) -> None:
-    assert len(names(capsys, "--where", f"licence={wanted}")) == count
+def test_other_words_are_part_of_the_licence(cli: Cli, wanted: str, count: int) -> None:
+    assert len(names(cli, "--where", f"licence={wanted}")) == count
 
 
-def test_one_backbone(capsys: Capture) -> None:
-    said = " ".join(command(capsys, "list", "backbones", "dinov2-b14-reg").out.split())
+def test_one_backbone(cli: Cli) -> None:
+    said = " ".join(cli("list", "backbones", "dinov2-b14-reg").out.split())
     for text in ("DINOv2", "LVD-142M", "Apache-2.0", "86.6M", "input size 224", "grids 16", "; 12; final"):
         assert text in said
     assert "prefix tokens 5 class token yes" in said
     assert "pinned: a1d738ccfa7ae170945f210395d99dde8adb1805" in said
     assert "sha256 7a6f7b3b9fa4b8732e707476a03cd6cdce210048582f21aafb7991c17d98e362" in said
-    assert (
-        command(capsys, "list", "backbones", "facebook/dinov2-with-registers-base").out.split()
-        == said.split()
-    )
+    assert cli("list", "backbones", "facebook/dinov2-with-registers-base").out.split() == said.split()
 
 
-def test_one_backbone_for_machines(capsys: Capture) -> None:
+def test_one_backbone_for_machines(cli: Cli) -> None:
     (spec,) = find(["swin-t"])
-    found = json.loads(command(capsys, "list", "backbones", "swin-t", "--json").out)
+    found = json.loads(cli("list", "backbones", "swin-t", "--json").out)
     assert found == json.loads(json.dumps(facts(spec)))
     assert found["stages"][1] == {"blocks": 2, "width": 192, "stride": 8}
     assert found["grids"] == [56, 28, 14, 7]
@@ -123,14 +118,11 @@ def test_every_backbone_says_which_weights_it_means_and_all_can_be_shown() -> No
     assert sum(bool(facts(spec)["recipe"]) for spec in all_specs()) > 130
 
 
-def test_a_directory_tells_what_its_configuration_says(capsys: Capture) -> None:
+def test_a_directory_tells_what_its_configuration_says(cli: Cli) -> None:
     place = Path("mini") / "weights" / "mini-dino"
-    said = command(capsys, "list", "backbones", place).out
+    said = cli("list", "backbones", place).out
     assert "family           other\n" in said
-    found, known = (
-        json.loads(command(capsys, "list", "backbones", place, "--json").out),
-        find(["mini-dino"])[0],
-    )
+    found, known = (json.loads(cli("list", "backbones", place, "--json").out), find(["mini-dino"])[0])
     of_the_network = ("stages", "heads", "prefix_tokens", "class_token", "final_norm")
     for name in (*of_the_network, "mean", "std", "input_size"):
         assert found[name] == json.loads(json.dumps(facts(known)[name]))

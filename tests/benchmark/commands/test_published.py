@@ -14,10 +14,9 @@ from layerboard.leaderboards.findings.reproduce import COLUMNS
 from layerboard.leaderboards.published.literature import all_published
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import to_frame
-from tests.benchmark.runs import command
+from tests.benchmark.runs import Cli
 from tests.leaderboards.builder import layers, record
 
-Capture = pytest.CaptureFixture[str]
 ALL = len(all_published())
 NOT_COMPARABLE = sum(not one.comparable for one in all_published())
 README = {"dataset": "imagenet", "input_size": 224, "depth": 12, "layer": 12, "tap": "final"}
@@ -44,8 +43,8 @@ def cells(table: str) -> list[list[str]]:
     return [[line[start:end].strip() for start, end in columns] for line in lines]
 
 
-def test_the_table_shows_what_was_run_and_counts_the_rest(capsys: Capture, tmp_path: Path) -> None:
-    said = command(capsys, "reproduce", "-o", results(tmp_path, off=False))
+def test_the_table_shows_what_was_run_and_counts_the_rest(cli: Cli, tmp_path: Path) -> None:
+    said = cli("reproduce", "-o", results(tmp_path, off=False))
     assert said.code == 0
     table, summary = said.out.rstrip("\n").split("\n\n")
     head, _, paper, top5, small, base = cells(table)
@@ -63,17 +62,17 @@ def test_the_table_shows_what_was_run_and_counts_the_rest(capsys: Capture, tmp_p
     )
 
 
-def test_a_number_that_is_off_is_an_exit_code(capsys: Capture, tmp_path: Path) -> None:
+def test_a_number_that_is_off_is_an_exit_code(cli: Cli, tmp_path: Path) -> None:
     folder = results(tmp_path, off=True)
-    said = command(capsys, "reproduce", "-o", folder)
+    said = cli("reproduce", "-o", folder)
     assert said.code == 1
     assert cells(said.out.partition("\n\n")[0])[-1][7] == "off"
-    assert command(capsys, "reproduce", "-o", folder, "--format", "json").code == 1
-    assert command(capsys, "reproduce", "-o", folder, "-b", "dino-s16").code == 0
+    assert cli("reproduce", "-o", folder, "--format", "json").code == 1
+    assert cli("reproduce", "-o", folder, "-b", "dino-s16").code == 0
 
 
-def test_all_shows_everything(capsys: Capture, tmp_path: Path) -> None:
-    said = command(capsys, "reproduce", "-o", results(tmp_path, off=False), "--all")
+def test_all_shows_everything(cli: Cli, tmp_path: Path) -> None:
+    said = cli("reproduce", "-o", results(tmp_path, off=False), "--all")
     lines = said.out.partition("\n\n")[0].splitlines()
     assert len(lines) == ALL + 2
     assert any("(second hand)" in line and "not comparable" in line for line in lines)
@@ -82,8 +81,8 @@ def test_all_shows_everything(capsys: Capture, tmp_path: Path) -> None:
     assert "nan" not in said.out.lower()
 
 
-def test_without_records_nothing_was_run(capsys: Capture, tmp_path: Path) -> None:
-    said = command(capsys, "reproduce", "-o", tmp_path)
+def test_without_records_nothing_was_run(cli: Cli, tmp_path: Path) -> None:
+    said = cli("reproduce", "-o", tmp_path)
     assert said.code == 0
     assert said.out.splitlines() == [
         "No published number matches the run; --all lists them.",
@@ -91,21 +90,16 @@ def test_without_records_nothing_was_run(capsys: Capture, tmp_path: Path) -> Non
     ]
 
 
-def test_an_output_that_is_not_there_is_named(capsys: Capture, tmp_path: Path) -> None:
-    assert (
-        f"{tmp_path / 'none'}, which does not exist"
-        in command(capsys, "reproduce", "-o", tmp_path / "none").error
-    )
-    listed = command(
-        capsys, "reproduce", "-o", tmp_path / "none", "--all", "-t", "retrieval", "-b", "dinov3-7b16"
-    )
+def test_an_output_that_is_not_there_is_named(cli: Cli, tmp_path: Path) -> None:
+    assert f"{tmp_path / 'none'}, which does not exist" in cli("reproduce", "-o", tmp_path / "none").error
+    listed = cli("reproduce", "-o", tmp_path / "none", "--all", "-t", "retrieval", "-b", "dinov3-7b16")
     assert listed.code == 0  # what is published needs no run
     assert "dinov3-card" in listed.out
     assert not (tmp_path / "none").exists()
 
 
-def test_csv_holds_every_number(capsys: Capture, tmp_path: Path) -> None:
-    said = command(capsys, "reproduce", "-o", results(tmp_path, off=False), "--format", "csv")
+def test_csv_holds_every_number(cli: Cli, tmp_path: Path) -> None:
+    said = cli("reproduce", "-o", results(tmp_path, off=False), "--format", "csv")
     frame = pd.read_csv(io.StringIO(said.out), dtype=str, keep_default_na=False)
     assert tuple(frame.columns) == COLUMNS
     assert len(frame) == ALL
@@ -116,8 +110,8 @@ def test_csv_holds_every_number(capsys: Capture, tmp_path: Path) -> None:
     assert said.err.startswith(f"{ALL} published numbers: 1 agrees, ")
 
 
-def test_json_holds_every_number_and_the_counts(capsys: Capture, tmp_path: Path) -> None:
-    said = command(capsys, "reproduce", "-o", results(tmp_path, off=False), "--format", "json")
+def test_json_holds_every_number_and_the_counts(cli: Cli, tmp_path: Path) -> None:
+    said = cli("reproduce", "-o", results(tmp_path, off=False), "--format", "json")
     found = json.loads(said.out, parse_constant=pytest.fail)
     assert found["counts"]["agrees"] == 1
     assert sum(found["counts"].values()) == len(found["numbers"]) == ALL
@@ -127,9 +121,9 @@ def test_json_holds_every_number_and_the_counts(capsys: Capture, tmp_path: Path)
     assert all(row["reason"] for row in absent)
 
 
-def test_numbers_can_be_chosen(capsys: Capture, tmp_path: Path) -> None:
+def test_numbers_can_be_chosen(cli: Cli, tmp_path: Path) -> None:
     def chosen(*options: object) -> list[dict[str, str]]:
-        said = command(capsys, "reproduce", "-o", tmp_path, "--format", "json", *options)
+        said = cli("reproduce", "-o", tmp_path, "--format", "json", *options)
         return json.loads(said.out)["numbers"]
 
     assert {row["backbone"] for row in chosen("-b", "moco-*", "mae-b16")} == {
@@ -147,25 +141,25 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_all_numbers_are_written_without_a_run(capsys: Capture, tmp_path: Path) -> None:
-    said = command(capsys, "leaderboard", "--literature")
+def test_all_numbers_are_written_without_a_run(cli: Cli, tmp_path: Path) -> None:
+    said = cli("leaderboard", "--literature")
     assert (said.code, said.err) == (0, "")
     assert said.out.split() == ["results/tables/literature.html", "results/tables/literature.csv"]
     with Path("results/tables/literature.csv").open(encoding="utf-8", newline="") as file:
         assert len([*csv.DictReader(file)]) == len(all_published())
 
 
-def test_records_may_beat_a_last_layer(capsys: Capture) -> None:
+def test_records_may_beat_a_last_layer(cli: Cli) -> None:
     records = layers([70.0, 76.0, 74.5], backbone="dino-b16", dataset="imagenet")
     write_checked(to_frame(records), Path("out/records/dino-b16/knn.parquet"))
     words = ("--literature", "-o", "out", "--tables", "to")
-    assert command(capsys, "leaderboard", *words).code == 0
+    assert cli("leaderboard", *words).code == 0
     page = Path("to/literature.html").read_text(encoding="utf-8")
     assert "this run, standard" in page
 
 
-def test_an_answer_for_keypoints_has_layers_and_sources(capsys: Capture) -> None:
-    said = command(capsys, "recommend", "--literature", "--task", "spair")
+def test_an_answer_for_keypoints_has_layers_and_sources(cli: Cli) -> None:
+    said = cli("recommend", "--literature", "--task", "spair")
     assert said.code == 0
     first = next(line for line in said.out.splitlines() if "beit-l16" in line)
     assert first.split("  ")[-1].strip() == "teaching-matters, Table 5"
@@ -174,19 +168,19 @@ def test_an_answer_for_keypoints_has_layers_and_sources(capsys: Capture) -> None
     assert "Only numbers of one group may be ranked" in said.out
 
 
-def test_some_backbones_keep_their_ranks_among_all(capsys: Capture) -> None:
+def test_some_backbones_keep_their_ranks_among_all(cli: Cli) -> None:
     words = ("--task", "spair", "-b", "dino-*", "--json")
-    found = json.loads(command(capsys, "recommend", "--literature", *words).out)
+    found = json.loads(cli("recommend", "--literature", *words).out)
     assert {row["backbone"] for row in found["published"]} == {"dino-b8", "dino-s8-300ep", "dino-b16"}
     assert found["published"][0]["rank"] == 4
 
 
-def test_python_gives_the_same_rows(capsys: Capture) -> None:
+def test_python_gives_the_same_rows(cli: Cli) -> None:
     found = layerboard.recommend("spair", literature=True, details=True)
     assert {"PCK@0.1", "PCK@0.05", "PCK@0.01"} < set(found.frame["metric"])
     short = layerboard.recommend("spair", literature=True)
     assert len(short.frame) == 9
-    printed = json.loads(command(capsys, "recommend", "--literature", "-t", "spair", "--json").out)
+    printed = json.loads(cli("recommend", "--literature", "-t", "spair", "--json").out)
     assert [row["value"] for row in printed["published"]] == short.frame["value"].tolist()
 
 

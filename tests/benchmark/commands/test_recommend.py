@@ -33,11 +33,10 @@ from layerboard.zoo.registry.find import find
 from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.views import view_size
 from tests.benchmark.conftest import BACKBONES, Whole, copy_results
-from tests.benchmark.runs import command, run
+from tests.benchmark.runs import Cli, run
 from tests.leaderboards.answer.test_candidates import candidates, cost, given
 from tests.leaderboards.builder import layers
 
-Capture = pytest.CaptureFixture[str]
 MS = {"mini-fs": 3.0, "mini-resnet": 1.0}
 """Planted milliseconds a block."""
 ATTEMPTS, ROUNDS = 5, 10
@@ -60,8 +59,8 @@ def out(whole: Whole, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def said(capsys: Capture, folder: Path, *arguments: object) -> dict[str, object]:
-    found = command(capsys, "recommend", "-o", folder, *arguments, "--json")
+def said(cli: Cli, folder: Path, *arguments: object) -> dict[str, object]:
+    found = cli("recommend", "-o", folder, *arguments, "--json")
     assert found.code == 0, found.err
     result: dict[str, object] = json.loads(found.out, parse_constant=pytest.fail)
     return result
@@ -72,24 +71,22 @@ def scores(whole: Whole, task: str) -> pd.DataFrame:
     return rows[(rows["tap"] == "block") & rows["backbone"].isin(BACKBONES)]
 
 
-def test_a_task_without_a_score_is_left_out_with_its_reason(
-    capsys: Capture, out: Path, tmp_path: Path
-) -> None:
+def test_a_task_without_a_score_is_left_out_with_its_reason(cli: Cli, out: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(out, tmp_path / "out")
     few = {"backbone": "mini-fs", "task": "fewshot", "metric": "top1-10shot", "reason": "10 shots need more"}
     records = to_frame(layers([math.nan] * 12, **few))
     write_checked(records, folder / "records" / "mini-fs" / "fewshot.mini-imagenet.standard.parquet")
-    found = command(capsys, "recommend", "-o", folder, "--tasks", "knn", "fewshot")
+    found = cli("recommend", "-o", folder, "--tasks", "knn", "fewshot")
     assert found.code == 0
     assert "No score of fewshot: 10 shots need more." in found.out
     for name in ("recommend", "show"):
-        found = command(capsys, name, "-o", folder, "--tasks", "fewshot")
+        found = cli(name, "-o", folder, "--tasks", "fewshot")
         assert found.code == 2
         assert "No score of fewshot: 10 shots need more" in found.err
 
 
-def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path, whole: Whole) -> None:
-    found = command(capsys, "recommend", "-o", out, "--task", "knn")
+def test_the_first_is_the_cheapest_that_loses_little(cli: Cli, out: Path, whole: Whole) -> None:
+    found = cli("recommend", "-o", out, "--task", "knn")
     assert found.code == 0
     lines = found.out.splitlines()
     assert lines[0].startswith("recommended for knn top-1")
@@ -99,7 +96,7 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
     assert times in " ".join(found.out.split())
     note = r"knn top-1 †: mini-\S+, the best, held out \d+\.\d %"
     assert re.search(note, " ".join(found.out.split()))
-    result = said(capsys, out, "--task", "knn")
+    result = said(cli, out, "--task", "knn")
     rows: Any = result["recommended"]
     assert [row["ms"] for row in rows] == sorted(row["ms"] for row in rows)
     best = scores(whole, "knn")["value"].max()
@@ -111,11 +108,9 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
 
 @pytest.mark.parametrize("tasks", [("knn",), ("knn", "spair")])
 def test_a_ticket_is_six_lines_of_the_first_recommendation(
-    capsys: Capture, out: Path, tasks: tuple[str, ...]
+    cli: Cli, out: Path, tasks: tuple[str, ...]
 ) -> None:
-    first, *facts, code = command(
-        capsys, "recommend", "-o", out, "--tasks", *tasks, "--markdown"
-    ).out.splitlines()
+    first, *facts, code = cli("recommend", "-o", out, "--tasks", *tasks, "--markdown").out.splitlines()
     advice = recommended(RecommendRequest(tasks, output=out))
     choice, answers = advice.choices[0], advice.answers
     places = dict.fromkeys(f"layer {each.layer} {each.pooling}" for each in choice.candidates.values())
@@ -127,7 +122,7 @@ def test_a_ticket_is_six_lines_of_the_first_recommendation(
     assert all(f" {each.value:.1f} " in facts[0] for each in choice.candidates.values())
     assert f"{choice.costs['ms']:.2f} ms an image" in facts[2]
     assert code.count(f'layerboard.load("{choice.backbone}", layer=') == len(choice.places)
-    error = command(capsys, "recommend", "-o", out, "--markdown", "--details").error
+    error = cli("recommend", "-o", out, "--markdown", "--details").error
     assert "--markdown takes no --details" in error
 
 
@@ -266,9 +261,7 @@ def call_of(code: str, size: str) -> Callable[[], object]:
     return lambda: encode(names["images"])
 
 
-def test_the_score_of_another_choice_than_the_limits_leave_is_not_said(
-    capsys: Capture, tmp_path: Path
-) -> None:
+def test_the_score_of_another_choice_than_the_limits_leave_is_not_said(cli: Cli, tmp_path: Path) -> None:
     knn = to_frame(layers([40.0, 50.0, 60.0], backbone="mini-fs"))
     knn = knn.assign(chosen=[0.0, 0.25, 0.75], held_out=[math.nan, 49.0, 57.0])
     times = to_frame([one for layer in (1, 2, 3) for one in cost("mini-fs", layer, float(layer))])
@@ -276,7 +269,7 @@ def test_the_score_of_another_choice_than_the_limits_leave_is_not_said(
         write_checked(frame, tmp_path / "records" / "mini-fs" / f"{name}.mini-imagenet.standard.parquet")
 
     def answer(*limits: str) -> str:
-        return " ".join(command(capsys, "recommend", "-o", tmp_path, "--task", "knn", *limits).out.split())
+        return " ".join(cli("recommend", "-o", tmp_path, "--task", "knn", *limits).out.split())
 
     free, all_chosen, cut = answer(), answer("--within", "ms=3"), answer("--within", "ms=2")
     assert "scores best, 60.0" in free
@@ -300,13 +293,13 @@ def test_named_backbones_are_compared_with_the_best_of_all(out: Path) -> None:
         assert [*map(repr, named.candidates)] == own
 
 
-def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, of_knn: Path) -> None:
-    notes = said(capsys, of_knn, "--task", "knn", "--licence", "commercial")["notes"]
+def test_without_costs_the_command_that_measures_them_is_named(cli: Cli, of_knn: Path) -> None:
+    notes = said(cli, of_knn, "--task", "knn", "--licence", "commercial")["notes"]
     assert isinstance(notes, list)
     told = f"layerboard run --tasks cost --backbones mini-fs mini-resnet -o {of_knn}"
     assert any(told in note and "weights up to a layer are about an equal share" in note for note in notes)
     assert "What licences allow is read from their names and is no legal advice." in notes
-    error = command(capsys, "recommend", "-o", of_knn, "--within", "ms=5").error
+    error = cli("recommend", "-o", of_knn, "--within", "ms=5").error
     assert "a limit of ms needs times, and none were measured" in error
     assert told in error
 
@@ -326,8 +319,8 @@ def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, 
         (("--device", "tpu"), "no cost was measured on 'tpu'; it was on Fast CPU, 2 threads"),
     ],
 )
-def test_recommend_refuses_in_a_sentence(capsys: Capture, out: Path, arguments, words) -> None:  # type: ignore[no-untyped-def]
-    found = command(capsys, "recommend", "-o", out, *arguments)
+def test_recommend_refuses_in_a_sentence(cli: Cli, out: Path, arguments, words) -> None:  # type: ignore[no-untyped-def]
+    found = cli("recommend", "-o", out, *arguments)
     assert found.code == 2
     assert words in found.err
 

@@ -13,10 +13,8 @@ from layerboard import report
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import add_suite
 from layerboard.zoo.errors import InputError
-from tests.benchmark.runs import command
+from tests.benchmark.runs import Cli
 from tests.leaderboards.builder import frame, layers
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +26,8 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_page_is_written_with_the_facts_of_the_registry(capsys: Capture, output: Path) -> None:
-    said = command(capsys, "report", "--output", output)
+def test_the_page_is_written_with_the_facts_of_the_registry(cli: Cli, output: Path) -> None:
+    said = cli("report", "--output", output)
     assert said.code == 0
     assert said.out.split() == [str(output / "report" / "mini.html")]
     text = (output / "report" / "mini.html").read_text(encoding="utf-8")

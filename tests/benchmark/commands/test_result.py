@@ -17,7 +17,7 @@ from layerboard.benchmark.engines.log import logged
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole, copy_results
-from tests.benchmark.runs import command
+from tests.benchmark.runs import Cli
 
 
 def test_a_table_shows_itself_as_text_and_as_html() -> None:
@@ -164,13 +164,13 @@ def test_a_page_stands_in_a_frame_until_it_is_too_large(
     assert "<table" in page_files([path])._repr_html_()
 
 
-def test_cka_of_arrays_is_the_scorer_s(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cka_of_arrays_is_the_scorer_s(tmp_path: Path, cli: Cli) -> None:
     draw = np.random.default_rng(0)
     first, second = draw.standard_normal((40, 6)), draw.standard_normal((40, 9))
     np.save(tmp_path / "a.npy", first)
     np.save(tmp_path / "b.npy", second)
     given = ("--features", tmp_path / "a.npy", tmp_path / "b.npy", "--json")
-    scored = json.loads(command(capsys, "score", "cka", *given).out)["scores"]["a"]["b"]
+    scored = json.loads(cli("score", "cka", *given).out)["scores"]["a"]["b"]
     assert float(layerboard.cka(first, second)) == pytest.approx(scored, abs=1e-9)
     assert float(layerboard.cka(torch.from_numpy(first), second)) == pytest.approx(scored, abs=1e-9)
     files = layerboard.cka(tmp_path / "a.npy", str(tmp_path / "b.npy"))

@@ -15,7 +15,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.words import WORDS
 from tests.benchmark.conftest import Whole
-from tests.benchmark.runs import command
+from tests.benchmark.runs import Cli
 
 SLIPS = (
     ("run photos", "unexpected extra argument(s) (photos); usage: layerboard run [OPTIONS]"),
@@ -190,10 +190,10 @@ REFUSED = (
 
 @pytest.mark.parametrize(("line", "sentence"), [*SLIPS, *REFUSED])
 def test_what_cannot_be_done_is_one_sentence_and_nothing_is_written(
-    capsys: pytest.CaptureFixture[str], here: Path, whole: Whole, data: Path, line: str, sentence: str
+    cli: Cli, here: Path, whole: Whole, data: Path, line: str, sentence: str
 ) -> None:
     before = {*here.rglob("*")}
-    said = command(capsys, *shlex.split(line.format(out=whole.place / "out", data=data)))
+    said = cli(*shlex.split(line.format(out=whole.place / "out", data=data)))
     assert sentence in said.error
     assert [line for line in said.out.splitlines() if not line.startswith("layerboard ")] == []
     assert {*here.rglob("*")} - before <= {here / "results", here / "cache"}  # no data are rendered, either
@@ -209,10 +209,8 @@ def test_what_cannot_be_done_is_one_sentence_and_nothing_is_written(
         ("look a --frames=abc", "invalid value for '--frames': "),
     ],
 )
-def test_a_missing_or_wrong_value_is_answered_with_the_usage(
-    capsys: pytest.CaptureFixture[str], line: str, sentence: str
-) -> None:
-    said = command(capsys, *line.split())
+def test_a_missing_or_wrong_value_is_answered_with_the_usage(cli: Cli, line: str, sentence: str) -> None:
+    said = cli(*line.split())
     assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
     assert said.error.startswith(f"error: {sentence}")
     assert "; usage: layerboard " in said.error
@@ -223,12 +221,12 @@ def test_python_names_its_arguments_in_lower_case() -> None:
         layerboard.export("word")  # type: ignore[arg-type]
 
 
-def test_folders_in_the_wrong_option_are_named(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+def test_folders_in_the_wrong_option_are_named(cli: Cli, here: Path) -> None:
     run = ("run", "-b", "mini-random", "--cache", here / "cache")
-    assert "did you mean --images photos?" in command(capsys, *run, "--data", "photos").error
-    assert "did you mean --images photos?" in command(capsys, "check", "--data", "photos").error
+    assert "did you mean --images photos?" in cli(*run, "--data", "photos").error
+    assert "did you mean --images photos?" in cli("check", "--data", "photos").error
     (here / "DAVIS").mkdir()
-    said = command(capsys, *run, "--data", here / "DAVIS").error
+    said = cli(*run, "--data", here / "DAVIS").error
     assert said.endswith(f"is the folder of davis-2017-val itself; did you mean --data {here}?")
 
 

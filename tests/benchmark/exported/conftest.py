@@ -2,22 +2,22 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.benchmark.runs import Said, command
+from tests.benchmark.runs import Cli
 
 Scores = Callable[..., Any]
-Says = Callable[..., Said]
 
 
 @pytest.fixture
-def says(capsys: pytest.CaptureFixture[str]) -> Says:
+def says(cli: Cli) -> Cli:
     """What ``score`` says to a command line."""
-    return lambda *arguments: command(capsys, "score", *arguments)
+    return partial(cli, "score")
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def printed() -> set[object]:
 
 
 @pytest.fixture
-def scores(says: Says, printed: set[object]) -> Scores:
+def scores(says: Cli, printed: set[object]) -> Scores:
     """The JSON object of ``score``, after a table of the same scorer was printed once."""
 
     def score(*arguments: object) -> Any:

@@ -6,7 +6,8 @@ import pytest
 
 from layerboard.benchmark.exported.segment import Judged, score_by_pixels
 from layerboard.tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
-from tests.benchmark.exported.conftest import Says, Scores
+from tests.benchmark.exported.conftest import Scores
+from tests.benchmark.runs import Cli
 from tests.tasks.agreement import in_context as agreement
 from workshop.render.masks import write_mask
 
@@ -62,14 +63,14 @@ def test_predictions(tmp_path: Path, scores: Scores, name: str) -> None:
     assert report["notes"] == ["1 of 5 masks have no prediction and do not count: more.png"]
 
 
-def test_the_table_is_readable(tmp_path: Path, says: Says) -> None:
+def test_the_table_is_readable(tmp_path: Path, says: Cli) -> None:
     said = says("segment", "--features", archive(tmp_path, "planted_stripes")).out
     assert "class" in said
     assert "100.00" in said
     assert "3 images, protocol: standard. Scores are percentages." in said
 
 
-def test_bad_input(tmp_path: Path, says: Says) -> None:
+def test_bad_input(tmp_path: Path, says: Cli) -> None:
     def refused(*arguments: object) -> str:
         said = says("segment", *arguments)
         assert said.code == 2
@@ -138,7 +139,7 @@ def test_features_by_a_vote_of_pixels(tmp_path: Path, name: str) -> None:
     assert report.scores["pixel accuracy"] == pytest.approx(accuracy, abs=1e-9)
 
 
-def test_a_vote_of_pixels_from_the_command_line(tmp_path: Path, scores: Scores, says: Says) -> None:
+def test_a_vote_of_pixels_from_the_command_line(tmp_path: Path, scores: Scores, says: Cli) -> None:
     path = archive(tmp_path, "capi_voc_like")
     report = scores("segment", "--features", path, "--protocol", "capi", "--config", "memory=80")
     assert report["protocol"] == "capi"
@@ -153,7 +154,7 @@ def test_a_vote_of_pixels_from_the_command_line(tmp_path: Path, scores: Scores, 
     assert "renamed" not in said
 
 
-def test_what_has_no_vote_of_pixels(tmp_path: Path, says: Says) -> None:
+def test_what_has_no_vote_of_pixels(tmp_path: Path, says: Cli) -> None:
     def refused(*options: object, **changed: object) -> str:
         path = archive(tmp_path, "capi_voc_like", **changed)
         said = says("segment", "--features", path, "--protocol", "capi", *options)

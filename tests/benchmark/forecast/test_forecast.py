@@ -17,7 +17,7 @@ from layerboard.benchmark.passes.failures import Failure
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.zoo.errors import InputError
 from tests import fakes
-from tests.benchmark.runs import command
+from tests.benchmark.runs import Cli
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def photos(tmp_path: Path) -> Path:
     return fakes.write_fake_class_folders(tmp_path / "photos", classes=3, images=5)
 
 
-def planned(words: list[str], capsys: pytest.CaptureFixture[str]) -> dict:
-    result = command(capsys, "run", *words, "--plan", "--json")
+def planned(words: list[str], cli: Cli) -> dict:
+    result = cli("run", *words, "--plan", "--json")
     assert result.code == 0, result.err
     return json.loads(result.out)
 
@@ -36,13 +36,13 @@ def files(folder: Path) -> set[Path]:
 
 
 def test_a_plan_counts_and_keeps_nothing_and_what_is_stored_is_not_counted(
-    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    photos: Path, tmp_path: Path, cli: Cli
 ) -> None:
     cache, output = tmp_path / "cache", tmp_path / "output"
     words = ["-b", "mini-dino", "-t", "knn", "cka", "--images", str(photos), "--no-floor", "--layers", "1,12"]
     words += ["--cache", str(cache), "--output", str(output), "--workers", "1"]
     before = files(tmp_path)
-    found = planned(words, capsys)
+    found = planned(words, cli)
     assert {path.parent.name for path in files(tmp_path) - before} == {"facts"}  # digests of pixels
     assert not output.exists()
     assert found["images"] == found["forwards"] == 15
@@ -53,10 +53,10 @@ def test_a_plan_counts_and_keeps_nothing_and_what_is_stored_is_not_counted(
     assert (steps["seconds"] >= 0).all()
     assert steps["seconds"].sum() == pytest.approx(found["seconds"])
 
-    assert command(capsys, "run", *words).code == 0
+    assert cli("run", *words).code == 0
     stored = sum(path.stat().st_size for path in cache.rglob("*.safetensors"))
     assert found["disk"] == pytest.approx(stored, rel=0.3)  # files have headings
-    again = planned(words, capsys)
+    again = planned(words, cli)
     assert again["forwards"] == again["disk"] == 0
     assert {step["what"] for step in again["steps"]} == {"start and pages"}
 

@@ -18,7 +18,7 @@ from layerboard.benchmark.plan.suites import SUITES
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
 from tests.benchmark.forms.test_request import filled
-from tests.benchmark.runs import Tally, assert_same_records, command
+from tests.benchmark.runs import Cli, Tally, assert_same_records
 from tests.zoo.load.test_infer import save
 
 
@@ -237,19 +237,19 @@ def test_an_output_runs_again_by_the_file_that_it_carries(
 
 @pytest.mark.usefixtures("no_pages")
 def test_the_file_says_what_truly_ran(
-    capsys: pytest.CaptureFixture[str], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lines = ['backbones = "mini-fs"', 'tasks = ["spair"]', 'layers = "2"', 'dtype = "auto"']
     lines += ['cache = "cache"']
     (tmp_path / "c.toml").write_text("\n".join(lines), encoding="utf-8")
     words = ("run", "--campaign", "c.toml", "--tasks", "knn", "--layers", "1", "--no-floor", "-o", "out")
-    said = command(capsys, *words, "--data", str(data))
+    said = cli(*words, "--data", str(data))
     assert said.code == 0
     assert "tasks is ['knn'], in place of ['spair'] in c.toml" in said.err
     assert "layers is '1', in place of '2' in c.toml" in said.err
     kept = yaml.safe_load(Path("out", RUN_FILE).read_text())
     ran = {"backbones": ["mini-fs"], "tasks": ["knn"], "layers": "1", "dtype": ["float32"], "floor": False}
     assert {key: kept[key] for key in ran} == ran
-    planned = command(capsys, "run", "--campaign", "out", "--plan", "--json", "--data", str(data))
+    planned = cli("run", "--campaign", "out", "--plan", "--json", "--data", str(data))
     assert (planned.code, json.loads(planned.out)["forwards"]) == (0, 0)

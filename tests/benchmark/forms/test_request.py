@@ -22,7 +22,7 @@ from layerboard.benchmark.forms.option import declared
 from layerboard.benchmark.forms.parsers import default_cache, default_workers
 from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.errors import InputError
-from tests.benchmark.runs import command
+from tests.benchmark.runs import Cli
 
 Form = TypeVar("Form")
 FORMS = pytest.mark.parametrize(("form", "name"), [(each.form, each.name) for each in COMMANDS])
@@ -151,11 +151,9 @@ def test_command_and_form_have_the_same_options(form: type, name: str) -> None:
 
 
 @FORMS
-def test_help_shows_every_option(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: type, name: str
-) -> None:
+def test_help_shows_every_option(cli: Cli, monkeypatch: pytest.MonkeyPatch, form: type, name: str) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    said = " ".join(command(capsys, *name.split(), "--help").out.split())
+    said = " ".join(cli(*name.split(), "--help").out.split())
     for option in declared(form):
         assert (option.name.upper() if option.positional else option.flag) in said
         assert all(choice in said for choice in option.choices)
@@ -267,7 +265,7 @@ def test_help_shows_public_functions_first() -> None:
     assert "poolings: Image vectors: cls (class token), mean (mean of the patch" in before
 
 
-def test_versions(capsys: pytest.CaptureFixture[str]) -> None:
-    said = command(capsys, "--version")
+def test_versions(cli: Cli) -> None:
+    said = cli("--version")
     assert (said.code, said.out) == (0, f"layerboard {layerboard.__version__}\n")
     assert layerboard.__version__ == "0+source" or layerboard.__version__[0].isdigit()
