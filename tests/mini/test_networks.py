@@ -54,4 +54,4 @@ def test_loading_imports_no_transformers():
     code = "import sys, layerboard; [layerboard.load(name) for name in sys.argv[1:]]; print(*sys.modules)"
     names = "mini-fs", "mini-clip", "mini-beit", "mini-resnet", "mini-fs64-noskip6"
     done = subprocess.run([sys.executable, "-c", code, *names], capture_output=True, text=True, check=True)
-    assert {"transformers", "torch._dynamo"}.isdisjoint(done.stdout.split())
+    assert "transformers" not in done.stdout.split()
