@@ -56,12 +56,7 @@ TRANSFORMERS = Origin(
 # a state dict under the names of the authors' code (`zoo.load.convert`)
 ORIGINAL = replace(TRANSFORMERS, name="original", has_path=False)
 # files that come with this package, and files that it writes
-PACKAGED = replace(
-    ORIGINAL,
-    name="packaged",
-    loader="layerboard.mini.networks:PackagedLoader",
-    supply="comes with the package",
-)
+PACKAGED = replace(ORIGINAL, name="packaged", supply="comes with the package")
 GENERATED = replace(ORIGINAL, name="generated", supply="comes from a seed")
 # no network: random draws, or the pixels
 FLOOR = Origin(name="floor", loader="layerboard.zoo.load.backbone:FloorLoader", supply="comes from a seed")
