@@ -15,16 +15,14 @@ these changes.
 from collections.abc import Sequence
 from functools import partial
 from math import isqrt
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from layerboard.zoo.features.weights import position_table
 from layerboard.zoo.spec import Interpolation
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 # The offset that DINO adds to the number of cells before it divides: ``vision_transformer.py`` of its
 # repository.
@@ -33,7 +31,7 @@ OFFSET = 0.1
 WITHOUT_SKIP = "blocks_without_skip"
 
 
-def adapt(model: "PreTrainedModel", blocks: Sequence[Any]) -> None:
+def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
     """Make a network take images of any size, in any order; remove skips that its training lacked."""
     config = model.config
     for number in getattr(config, WITHOUT_SKIP, ()):
