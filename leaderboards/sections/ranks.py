@@ -41,7 +41,8 @@ Rank correlation of the true scores of the backbones in two tasks, each at its b
 interval: 1 if both tasks rank the backbones alike, 0 if one tells nothing of the other. The noise of both
 scores is taken out. The backbones are the sample: few of them leave wide intervals. Each pair holds by
 itself. Empty: fewer than six backbones have both scores, or noise is more than half of their differences."""
-LEAST = "If only two tasks are run, {first} and {second} tell most: they agree least, {text}."
+SURE = 0.5  # least lower end of the interval of two tasks that rank alike
+ALIKE = "{first} and {second} rank backbones much alike, {text}: one of them may be enough."
 
 
 def loss_blocks(board: Board) -> list[Block]:
@@ -107,6 +108,9 @@ def agreement_blocks(board: Board) -> list[Block]:
     cells = {(second.heading, first.heading): text for (first, second), text in texts.items()}
     labels = {column.heading: column.heading for column in board.columns}
     table = cell_table(labels, (first for _, first in cells), cells, head="task")
-    least = min(correlations, key=lambda pair: correlations[pair].high)
-    advice = said(LEAST, first=least[0].heading, second=least[1].heading, text=texts[least])
-    return section(Heading(2, AGREEMENT), wrapped(AGREEMENT_NOTE), advice, Table(table, caption=AGREEMENT))
+    alike = [
+        said(ALIKE, first=first.heading, second=second.heading, text=texts[first, second])
+        for (first, second), each in correlations.items()
+        if each.low >= SURE
+    ]
+    return section(Heading(2, AGREEMENT), wrapped(AGREEMENT_NOTE), *alike, Table(table, caption=AGREEMENT))

@@ -33,7 +33,9 @@ def test_tasks_that_rank_alike_and_apart(tmp_path):
     text = render_blocks(agreement_blocks(plant(tmp_path / "again", shares, shares**2)))
     assert f"## {AGREEMENT}" in text
     assert f"{alike.value:.2f} ({alike.low:.2f} to 1.00)" in text
-    assert "If only two tasks are run" in text
+    sentence = "rank backbones much alike"
+    assert sentence in text
+    assert sentence not in render_blocks(agreement_blocks(plant(tmp_path / "turned", shares, shares[::-1])))
 
 
 def test_five_backbones_and_equal_ones_say_nothing(tmp_path):
