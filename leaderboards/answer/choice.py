@@ -28,11 +28,11 @@ PARETO = [
 ]
 
 COMPROMISE = (
-    "a compromise, since nothing is shown to lose at most {lost:g} points in every task: the maximum loss of "
-    "this one is smallest"
+    "a compromise, since no backbone is proven to lose at most {lost:g} points in every task: in its worst "
+    "task this one may lose least"
 )
 ALL_BEST = "it scores best in every task; in some, another may truly be more than {lost:g} points better"
-HIGHEST = "nothing is shown to lose at most {lost:g} points, so the highest is taken"
+HIGHEST = "no layer is proven to lose at most {lost:g} points, so the highest is taken"
 UNKNOWN = "by scores where it is not known how much may be lost"
 COSTS = ("ms", "parameters")  # costs to sort choices by, if known for all of them
 
@@ -160,7 +160,7 @@ def price(choice: Choice) -> str:
     """What a choice costs: a pass of an image at each size that tasks show, and weights; "" if unknown."""
     time, count, deepest = ms_text(choice.costs["ms"]), len(choice.timed), choice.deepest
     together = " for all tasks together" if len(choice.candidates) > 1 else ""
-    together += f", shown at their {count} input sizes" if count > 1 else ""
+    together += f", at {count} image sizes" if count > 1 else ""
     text = f"{time} ms an image{together}{phrases.disturbed_text(*choice.timed)}" if time else ""
     size = f"{phrases.weights_text(deepest)} parameters" if deepest.parameters >= 0 else ""
     return ", ".join(filter(None, [text, size]))
@@ -234,7 +234,7 @@ def _worst(choice: Choice, answers: Sequence[Answer]) -> tuple[Answer, str]:
     known = [answer for answer in ranking if not isnan(choice.candidates[answer.column].loss)]
     if not known:
         return min(ranking, key=lambda answer: choice.candidates[answer.column].difference), ""
-    those = "of the tasks that baselines do not solve as well" if len(ranking) < len(answers) else ""
+    those = "of the tasks in which the best beats the baselines" if len(ranking) < len(answers) else ""
     those = "of the tasks with a known loss" if len(known) < len(ranking) else those
     return max(known, key=lambda answer: choice.candidates[answer.column].loss), those
 

@@ -75,7 +75,7 @@ VIEWS = (
         "advice",
         "The score of each layer",
         "Blue: what is advised, with its 95 % interval; the ring marks its layer. Grey: the other backbones, "
-        "the highest by name where there is room.",
+        "with the name of the highest where there is room.",
         charts.advised_curves(),
         ("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high", "role"),
         what="",

@@ -96,8 +96,7 @@ def test_tasks_that_show_other_sizes_take_a_pass_each() -> None:
     best = "in knn top-1 it scores best, 61.0 ± 1.0, 9.00 ms an image at 64 x 64"
     assert reasons(*found, short=True) == [f"it is shown to be the best in each of the tasks; {best}"]
     assert price(choice) == (
-        "23.0 ms an image for all tasks together, shown at their 2 input sizes "
-        "(other work disturbed the timing)"
+        "23.0 ms an image for all tasks together, at 2 image sizes (other work disturbed the timing)"
     )
     (alike,) = safe_choices([found[0], shown(("a", 4, 30, 4), timed_at="64 x 64", **grid)], 50)
     assert alike.costs["ms"] == 9
@@ -124,14 +123,16 @@ def test_a_compromise_says_that_it_is_one() -> None:
     unknown = "by scores where it is not known how much may be lost"
     assert explain(choice, [found], 2.5) == f"{unknown}; {below}"
     choice, found = compromise(0, 4.6)
-    highest = "nothing is shown to lose at most 2.5 points, so the highest is taken"
+    highest = "no layer is proven to lose at most 2.5 points, so the highest is taken"
     assert (
         explain(choice, [found], 2.5) == f"{highest}; loses at most 4.6 points against the true best, {below}"
     )
     both = replace(choice, candidates=dict.fromkeys((KNN, SPAIR), choice.deepest))
     text = explain(both, [found, replace(found, column=SPAIR, baselines=("raw pixels",))], 2.5, short=True)
-    assert text.startswith("a compromise, since nothing is shown to lose at most 2.5 points in every task")
-    which = "of the tasks that baselines do not solve as well, it may lose most in knn top-1"
+    assert text.startswith(
+        "a compromise, since no backbone is proven to lose at most 2.5 points in every task"
+    )
+    which = "of the tasks in which the best beats the baselines, it may lose most in knn top-1"
     assert f"; {which}: up to 4.6 points below the true best (95 %); there it {below}" in text
 
 
