@@ -12,7 +12,7 @@ import pytest
 
 import layerboard
 from layerboard.benchmark.commands.command import records_of
-from layerboard.leaderboards.blocks.display import score_text
+from layerboard.leaderboards.blocks.display import pooling_name, score_text
 from layerboard.tasks.analyses.cost import CostTask
 from layerboard.zoo.spec import FLOORS
 from tests import fakes
@@ -58,9 +58,9 @@ def test_the_answer_is_the_best_of_the_records_also_on_its_card(own: Path, best:
         assert found == (row["layer"], row["pooling"], row["value"])
         assert row["value"] == rows["value"].max()
         words = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", card)).split())
-        assert f"{answer['backbone']} , layer {row['layer']} of {row['depth']}, {row['pooling']}" in words
-        number, _, rest = score_text(row["value"], row["ci_low"], row["ci_high"]).partition(" ")
-        assert f"{number} % {rest}".strip() in words
+        vectors = pooling_name(row["pooling"])
+        assert f"{answer['backbone']} , layer {row['layer']} of {row['depth']}, {vectors}" in words
+        assert f"{score_text(row['value'], row['ci_low'], row['ci_high'])} %" in words
         assert bool(answer["thresholds"]) == (answer["task"] == "instances")
         assert answer["thresholds"] in words
 
