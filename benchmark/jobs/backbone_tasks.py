@@ -23,7 +23,6 @@ from layerboard.benchmark.plan.plan import view_for
 from layerboard.tasks.analyses.cost import CostConfig, MeasuredCosts
 from layerboard.tasks.framework.base import Source
 from layerboard.tasks.framework.checks import nothing_read
-from layerboard.tasks.framework.registry import COST
 from layerboard.tasks.framework.stored import Fields
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import Channels, ReceptiveField, Weights
@@ -31,8 +30,6 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.geometry import ViewSize
 
-# Of a run that does not name the task cost: batches end that would take longer than that many single images.
-BRIEF_IMAGES = 40
 KEPT_WEIGHTS = 1 << 22  # maximum number of weights of a backbone that stays in memory until its next visit
 
 
@@ -111,10 +108,7 @@ class LoadedBackbone:
         return self.backbone.weights()
 
     def costs(self, config: CostConfig) -> MeasuredCosts:
-        # Larger batches take most of the time, and an answer tells the latency of one image.
-        brief = replace(config, images=min(config.images, BRIEF_IMAGES))
-        rule = config if COST in self.setup.request.tasks else brief
-        self.measured = measure_cost(self.backbone, rule, self.sizes, self.measured)
+        self.measured = measure_cost(self.backbone, config, self.sizes, self.measured)
         return self.measured
 
     def fields(

@@ -126,7 +126,7 @@ class CostTask(Task):
 
     data: None
     config: CostConfig
-    configs: ClassVar = {"standard": CostConfig(1, 3, 0.3, 25, gain=1.03, images=250, seconds=20.0, visits=2)}
+    configs: ClassVar = {"standard": CostConfig(1, 3, 0.3, 25, gain=1.03, images=40, seconds=20.0, visits=2)}
     needs = "device"
     device: str = field(default="device", kw_only=True)
     split = ""
