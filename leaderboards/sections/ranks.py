@@ -40,7 +40,7 @@ AGREEMENT_NOTE = """\
 Rank correlation of the true scores of the backbones in two tasks, each at its best layer, with its 95 %
 interval: 1 if both tasks rank the backbones alike, 0 if one tells nothing of the other. The noise of both
 scores is taken out. The backbones are the sample: few of them leave wide intervals. Each pair holds by
-itself. Empty: fewer than six backbones have both scores, or noise is more than half of their differences."""
+itself. Empty: fewer than six backbones have both scores, or noise is more than a tenth of their variance."""
 SURE = 0.5  # least lower end of the interval of two tasks that rank alike
 ALIKE = "{first} and {second} rank backbones much alike, {text}: one of them may be enough."
 

@@ -36,14 +36,14 @@ def test_without_noise_the_interval_is_that_of_bonett_and_wright() -> None:
 
 def test_noise_attenuates_and_what_it_shares_correlates() -> None:
     spread, plain = FIRST.var(ddof=1), true_rank_correlation(FIRST, SECOND, np.zeros((2, 2)))
-    noisy = true_rank_correlation(FIRST, SECOND, np.diag([0.2, 0.2]) * spread)
-    assert noisy == pytest.approx(np.clip(np.array(plain) / 0.8, -1, 1))
-    shared = true_rank_correlation(FIRST, SECOND, 0.2 * np.ones((2, 2)) * spread)
-    assert shared.value == pytest.approx((plain.value - 0.2) / 0.8)
+    noisy = true_rank_correlation(FIRST, SECOND, np.diag([0.08, 0.08]) * spread)
+    assert noisy == pytest.approx(np.clip(np.array(plain) / 0.92, -1, 1))
+    shared = true_rank_correlation(FIRST, SECOND, 0.08 * np.ones((2, 2)) * spread)
+    assert shared.value == pytest.approx((plain.value - 0.08) / 0.92)
 
 
 def test_too_few_backbones_and_too_much_noise_have_no_correlation() -> None:
     nothing = np.zeros((2, 2))
     assert true_rank_correlation(FIRST[:5], SECOND[:5], nothing) is None
     assert true_rank_correlation(FIRST, np.ones(7), nothing) is None
-    assert true_rank_correlation(FIRST, SECOND, np.diag([0.6, 0]) * FIRST.var(ddof=1)) is None
+    assert true_rank_correlation(FIRST, SECOND, np.diag([0.11, 0]) * FIRST.var(ddof=1)) is None
