@@ -100,7 +100,7 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "locality": (LocalityConfig(1, 5), LocalityConfig(1, 5)),
     "label-free": (LabelFreeConfig(10), LabelFreeConfig(10)),
     "position-audit": (PositionConfig(64, TENS), PositionConfig(64, TENS)),
-    "cost": (CostConfig(1, 3, 0.3, 25, 1.03, 250, 20.0, 2), CostConfig(1, 3, 0.3, 25, 1.03, 250, 20.0, 2)),
+    "cost": (CostConfig(1, 3, 0.3, 25, 1.03, 40, 20.0, 2), CostConfig(1, 3, 0.3, 25, 1.03, 40, 20.0, 2)),
 }
 
 DATA: dict[str, tuple[object, object]] = {
