@@ -92,9 +92,9 @@ def test_the_page_of_costs_is_right() -> None:
     assert {*re.findall(r"`([a-z-]+)`", " ".join(cells))} == {*entry.metrics}
     rule = config_of(STANDARD, "cost")
     assert (rule.rounds, rule.warm_up, rule.most_rounds, rule.images) == (3, 1, 25, 40)
-    assert all(words in page for words in (f"{rule.single_seconds} s", f"time of {rule.images} single images"))
+    assert f"{rule.single_seconds} s" in page
     assert f"{100 * (rule.gain - 1):.0f} %" in page
-    assert f"{rule.seconds:.0f} s" in page
+    assert f"{rule.seconds:.0f} s or after the time of {rule.images} single images" in page
 
 
 @pytest.mark.parametrize(
