@@ -36,6 +36,7 @@ If two depths fall on the same block, the first name is kept."""
 DEPTHS = "Columns are blocks by how deep they lie, from the first to the last."
 
 MOST_BLOCKS, MOST_ROWS, MOST_CELLS = 24, 16, 16  # of a wall: columns, rows, and cells along a side of a map
+FEW_ROWS = 4  # up to which a wall has half as many columns, so that its maps are twice as large
 WALL = "Columns are all blocks, rows {rows}."
 CUT = "Of more than {blocks} blocks or {rows} {what}, evenly spaced ones are shown."
 
@@ -238,9 +239,14 @@ class Wall:
     def order(self) -> str:
         """What rows and columns are, and which of them are shown, in a sentence or two."""
         order = WALL.format(rows=self.what)
-        if len(self.values) <= MOST_BLOCKS and len(self.rows) <= MOST_ROWS:
+        if len(self.values) <= self.most and len(self.rows) <= MOST_ROWS:
             return order
-        return f"{order} {CUT.format(blocks=MOST_BLOCKS, rows=MOST_ROWS, what=self.what)}"
+        return f"{order} {CUT.format(blocks=self.most, rows=MOST_ROWS, what=self.what)}"
+
+    @property
+    def most(self) -> int:
+        """The most blocks that are shown."""
+        return MOST_BLOCKS if len(self.rows) > FEW_ROWS else MOST_BLOCKS // 2
 
     def maps(self, panel: str) -> list[SmallMap]:
         """Small maps of a panel; maps without a number are left out."""
@@ -253,7 +259,7 @@ class Wall:
                 "" if self.kinds is None else str(self.kinds[block, row]),
             )
             for row in evenly(len(self.rows), MOST_ROWS)
-            for block in evenly(len(self.values), MOST_BLOCKS)
+            for block in evenly(len(self.values), self.most)
             if np.isfinite(self.values[block, row]).any()
         ]
 

@@ -46,8 +46,7 @@ def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
     A variant of a backbone, such as another input size, is compared with the same variant of its reference.
     """
     trainings: dict[str, dict[str, Retraining]] = {}
-    known = {name: spec.retrained for name, spec in board.specs.items() if spec.retrained is not None}
-    for entry, training in known.items():
+    for entry, training in board.trainings.items():
         for name in board.labels:
             variant = Variant.of(name)
             reference = str(replace(variant, entry=training.reference))

@@ -32,7 +32,7 @@ def draw_residuals(evidence: Evidence) -> list[Block]:
     ratios = evidence.numbers("ratio", 3)
     panels = [
         Matrix(
-            f"{backbone.label}, {half}", values[:, row].T, (0, evidence.first_block(backbone, len(values)))
+            f"{backbone.label}\n{half}", values[:, row].T, (0, evidence.first_block(backbone, len(values)))
         )
         for backbone, values in ratios.items()
         for row, half in enumerate(evidence.texts(backbone, "half"))
@@ -67,7 +67,7 @@ def draw_similarity(evidence: Evidence) -> list[Block]:
         of_patches = values[poolings.index("patch"), :, pairs.index(PAIR)]
         first = (evidence.first_block(backbone, values.shape[3]),) * 2
         named = zip(halves, of_patches, strict=True)
-        panels += [Matrix(f"{backbone.label}, {half}", table, first) for half, table in named]
+        panels += [Matrix(f"{backbone.label}\n{half}", table, first) for half, table in named]
     picture = HeatMap(tuple(panels), "How alike what skips and what is added are", *SIDES, "CKA", (0.0, 1.0))
     metric = f"cka-{PAIR}"
     rows = evidence.select(metric, pooling="patch")
