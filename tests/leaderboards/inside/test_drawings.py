@@ -265,7 +265,7 @@ def test_ratios_are_tokens_by_blocks_with_the_class_token_on_top(planted):
     heat = pictures(drawn_page("residuals", planted))[0]
     kept = arrays("residuals", seed=0, **SIZES)["ratio"]
     assert [one.title for one in heat.panels] == [
-        f"{name}, {half}" for name in TWO for half in ("attention", "mlp")
+        f"{name}\n{half}" for name in TWO for half in ("attention", "mlp")
     ]
     assert np.allclose(heat.panels[1].values, kept[:, 1].T)
     assert heat.panels[0].first == (0, 1)
