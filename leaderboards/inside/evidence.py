@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from layerboard.leaderboards.blocks.blocks import Block, HeatMap, Maps, Plot, SmallMap, Text, said, slug
 from layerboard.leaderboards.blocks.display import task_display
-from layerboard.leaderboards.board.frames import BoardBackbone, RecordGroup, is_floor
+from layerboard.leaderboards.board.frames import (
+    PANELS,
+    BoardBackbone,
+    RecordGroup,
+    backbone_points,
+    by_layer,
+    is_floor,
+    matching,
+)
+from layerboard.leaderboards.charts.pictures import FEW_ROWS
 from layerboard.leaderboards.charts.raster import smaller
 from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
@@ -26,7 +35,17 @@ from layerboard.tasks.metrics.arrays import Floats
 Array = NDArray[np.generic]
 Drawn = TypeVar("Drawn", Plot, HeatMap, Maps)
 
-PANELS = ["panel", "series", "x", "y"]  # columns of a `Plot` of several panels
+TOKENS = {
+    "cls": "class token",
+    "patch": "patch tokens",
+    "mean": "mean of the patch tokens",
+    "all": "all tokens",
+    "token": "single tokens",
+    "interior": "patch tokens off the border",
+    "border": "patch tokens on the border",
+    "filters": "first filters",
+    "positions": "position embeddings",
+}  # the tokens of an analysis, in words
 
 SHARES = {"first": 0.0, "last": 1.0, "1/2": 0.5, "1/4": 0.25, "3/4": 0.75}
 """Relative depths of the blocks that represent a network: 0 is the first block, 1 the last.
@@ -36,7 +55,6 @@ If two depths fall on the same block, the first name is kept."""
 DEPTHS = "Columns are blocks by how deep they lie, from the first to the last."
 
 MOST_BLOCKS, MOST_ROWS, MOST_CELLS = 24, 16, 16  # of a wall: columns, rows, and cells along a side of a map
-FEW_ROWS = 4  # up to which a wall has half as many columns, so that its maps are twice as large
 WALL = "Columns are all blocks, rows {rows}."
 CUT = "Of more than {blocks} blocks or {rows} {what}, evenly spaced ones are shown."
 
@@ -210,13 +228,14 @@ class Evidence:
         return [self.titled(Plot(points, "points", "Every head", "block", metric), what)]
 
     def views(self, *metrics: str) -> dict[str, pd.DataFrame]:
-        """Rows of metrics by view: taps and poolings are named if there are several."""
+        """Rows of metrics by view: taps and tokens are named if there are several."""
         rows = self.rows[self.rows["metric"].isin(metrics) & (self.rows["layer"] >= 0)]
         keys = dict.fromkeys(zip(rows["metric"], rows["tap"], rows["pooling"], strict=True))
         several = [len({key[side] for key in keys}) > 1 for side in range(3)]
         by_view = {}
         for key in keys:
-            name = ", ".join(part for part, named in zip(key, several, strict=True) if named) or key[0]
+            words = (*key[:2], TOKENS.get(key[2], key[2]))
+            name = ", ".join(part for part, named in zip(words, several, strict=True) if named) or key[0]
             by_view[name] = self.select(key[0], tap=key[1], pooling=key[2])
         return by_view
 
@@ -245,7 +264,7 @@ class Wall:
 
     @property
     def most(self) -> int:
-        """The most blocks that are shown."""
+        """The most blocks that are shown: half as many in few rows, so that maps are twice as large."""
         return MOST_BLOCKS if len(self.rows) > FEW_ROWS else MOST_BLOCKS // 2
 
     def maps(self, panel: str) -> list[SmallMap]:
@@ -276,20 +295,6 @@ def among(known: Sequence[BoardBackbone], *frames: pd.DataFrame) -> tuple[BoardB
     return tuple(backbone for backbone in known if backbone.name in names)
 
 
-def matching(rows: pd.DataFrame, where: Mapping[str, str | int]) -> pd.DataFrame:
-    """Rows with those values in some columns."""
-    for column, value in where.items():
-        rows = rows[rows[column] == value]
-    return rows
-
-
-def by_layer(rows: pd.DataFrame, backbone: str) -> list[tuple[int, float]]:
-    """Layers and numbers of a backbone in order."""
-    rows = rows[rows["backbone"] == backbone]
-    pairs = zip(rows["layer"], rows["value"], strict=True)
-    return sorted((int(layer), float(value)) for layer, value in pairs)
-
-
 def in_depth_order(places: dict[str, int]) -> dict[str, int]:
     """Named indices in ascending order, each once; of two names for one index the first is kept."""
     names = {index: name for name, index in reversed(places.items())}
@@ -309,14 +314,3 @@ def at_depths(panel: str, row: str, maps: Floats) -> list[SmallMap]:
 def evenly(count: int, most: int) -> list[int]:
     """At most ``most`` evenly spaced indices below ``count``, including the first and the last."""
     return sorted({round(step * (count - 1) / (most - 1)) for step in range(most)})
-
-
-def backbone_points(known: Sequence[BoardBackbone], series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Points of several numbers of every layer, a panel for each known backbone that has them."""
-    points = [
-        (backbone.label, name, layer, value)
-        for backbone in known
-        for name, rows in series.items()
-        for layer, value in by_layer(rows, backbone.name)
-    ]
-    return pd.DataFrame(points, columns=PANELS)

@@ -9,8 +9,9 @@ from layerboard.leaderboards.blocks import blocks
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Link, Page, Plot, Table, Text, said
 from layerboard.leaderboards.blocks.display import number_text
 from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.frames import by_layer
 from layerboard.leaderboards.inside.analysis import analysis_blocks
-from layerboard.leaderboards.inside.evidence import Evidence, among, by_layer
+from layerboard.leaderboards.inside.evidence import Evidence, among
 from layerboard.leaderboards.sections.provenance import provenance_blocks
 from layerboard.tasks.framework.registry import Headline
 

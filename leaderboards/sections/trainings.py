@@ -36,7 +36,7 @@ PARTED = """\
 A block without skip connections may split a network into two parts. `within` is the mean CKA of two
 blocks on the same side of that block, `across` of two on different sides."""
 
-Similarities = Mapping[int, tuple[float, float, float]]
+Similarities = Mapping[int, Sequence[float]]
 """By block, CKA with the same block of another backbone and its 95 % interval; NaN if not known."""
 
 
@@ -60,10 +60,8 @@ def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
 def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
     """Similarity of the same blocks of two backbones, in order, by the CKA of one `CkaTable`."""
     pairs = _pairs(rows, name, other)
-    fields = pairs[["layer", "other_layer", *INTERVAL]].itertuples(index=False, name=None)
-    same = {int(layer): (value, low, high) for layer, at, value, low, high in fields if layer == at}
-    unknown = np.nan, np.nan, np.nan
-    return {int(layer): same.get(int(layer), unknown) for layer in sorted(set(pairs["layer"]))}
+    same = pairs.loc[pairs["layer"] == pairs["other_layer"], ["layer", *INTERVAL]].sort_values("layer")
+    return {int(layer): numbers for layer, *numbers in same.itertuples(index=False, name=None)}
 
 
 def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, float]:

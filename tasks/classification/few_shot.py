@@ -43,12 +43,9 @@ class RidgeProbe:
         """Fit to features [n dim] and labels [n], 0 to classes - 1."""
         rows, dim = train.shape
         parts = train.split(max(1, CHUNK_FLOATS // max(dim, classes)))  # in memory in float64 at a time
-        total = squares = torch.zeros(dim, dtype=torch.float64, device=train.device)
-        for part in parts:
-            total = total + part.double().sum(0)
-        mean = total / rows
-        for part in parts:
-            squares = squares + (part.double() - mean).square().sum(0)
+        none = torch.zeros(dim, dtype=torch.float64, device=train.device)
+        mean = sum((part.double().sum(0) for part in parts), none) / rows
+        squares = sum(((part.double() - mean).square().sum(0) for part in parts), none)
         deviation = (squares / rows).sqrt() + LEAST_DEVIATION
         target = 2 * torch.eye(classes, dtype=torch.float64, device=train.device) - 1  # of each class
         sums = 2 * labels.bincount(minlength=classes).double() - rows
@@ -57,7 +54,7 @@ class RidgeProbe:
             spectrum, vectors = torch.linalg.eigh(features @ features.T)
             basis, targets = features.T @ vectors, vectors.T @ target[labels]
         else:
-            gram, products = total.new_zeros(dim, dim), total.new_zeros(dim, classes)
+            gram, products = none.new_zeros(dim, dim), none.new_zeros(dim, classes)
             for part, given in zip(parts, labels.split(len(parts[0])), strict=True):
                 features = (part.double() - mean) / deviation
                 gram += features.T @ features

@@ -12,14 +12,12 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Maps, Plot, SmallMap, Table, said
-from layerboard.leaderboards.board.frames import BoardBackbone
+from layerboard.leaderboards.board.frames import PANELS, BoardBackbone, backbone_points
 from layerboard.leaderboards.inside.evidence import (
-    PANELS,
     Array,
     Evidence,
     Wall,
     at_depths,
-    backbone_points,
     evenly,
     in_depth_order,
     not_drawn,

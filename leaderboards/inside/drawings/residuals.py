@@ -3,8 +3,6 @@
 Sources: Raghu et al., NeurIPS 2021, figures 7 and E.2; Walmer et al., CVPR 2023, figure 23.
 """
 
-import pandas as pd
-
 from layerboard.leaderboards.blocks.blocks import Block, HeatMap, Matrix, own_span
 from layerboard.leaderboards.inside.evidence import Evidence
 
@@ -12,7 +10,6 @@ RATIO = "norm-ratio"
 HIGHEST = 10.0  # ratios are clipped here, as on the source's axis
 
 COSINE = "cosine-skip-output"
-TOKENS = {"cls": "class token", "patch": "patches"}
 
 PAIR = "skip-branch"
 SIDES = ("block of what is added", "block of what skips")
@@ -41,21 +38,12 @@ def draw_residuals(evidence: Evidence) -> list[Block]:
     scale, title = (0.0, min(span[1], HIGHEST)) if span else None, "Skip norm over branch norm, by token"
     picture = HeatMap(tuple(panels), title, "block", "token", RATIO, scale)
     title = "Skip norm over branch norm"
-    cosines = _by_half(evidence, COSINE)
     return [
         *evidence.explained(TERMS, panels, picture, "ratio"),
-        *evidence.depth_panels(_by_half(evidence, RATIO), title, RATIO, "ratio-depth"),
-        *evidence.depth_panels(cosines, "How far a half turns the stream", COSINE, "cosines"),
+        *evidence.depth_panels(evidence.views(RATIO), title, RATIO, "ratio-depth"),
+        *evidence.depth_panels(evidence.views(COSINE), "How far a half turns the stream", COSINE, "cosines"),
         evidence.lacking("Ratios of single tokens", ratios),
     ]
-
-
-def _by_half(evidence: Evidence, metric: str) -> dict[str, pd.DataFrame]:
-    return {
-        f"{tap}, {tokens}": evidence.select(metric, pooling=pooling, tap=tap)
-        for tap in dict.fromkeys(str(tap) for tap in evidence.rows["tap"])
-        for pooling, tokens in TOKENS.items()
-    }
 
 
 def draw_similarity(evidence: Evidence) -> list[Block]:
