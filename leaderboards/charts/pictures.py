@@ -65,7 +65,7 @@ def _beside(panels: Sequence[Spec], columns: int) -> Spec:
 
 
 def _panel(name: str, width: float, height: float, layers: Sequence[Spec]) -> Spec:
-    title = {"title": {"text": _broken(name, 0.9 * width)}} if name else {}
+    title = {"title": {"text": _broken(name, width)}} if name else {}
     return title | {"width": round(width, 1), "height": round(height, 1), "layer": [*layers]}
 
 
@@ -128,7 +128,8 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
         channel: {"domain": names, "range": [every[name][channel] for name in names]}
         for channel in ("color", "shape", "strokeDash")
     }
-    return {channel: shared | {"scale": scale} for channel, scale in scales.items()}
+    keys = {"strokeDash": {"legend": None}}  # it would cut the outline of a symbol into pieces
+    return {channel: shared | {"scale": scale} | keys.get(channel, {}) for channel, scale in scales.items()}
 
 
 def _across(values: "pd.Series[float]", plot: Plot, most: int) -> Spec:

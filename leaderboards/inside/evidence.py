@@ -174,19 +174,17 @@ class Evidence:
         side = round(patches**0.5)
         return (side, side) if side * side == patches else (1, patches)
 
-    def depth_panels(
-        self, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str, *, alike: bool = False
-    ) -> list[Plot]:
-        """A line per backbone for several metrics or views, each in a panel with its own vertical scale.
+    def depth_panels(self, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str) -> list[Plot]:
+        """A line per backbone for several metrics or views, which share a vertical scale if of one metric.
 
         A panel without a name is a plot of its own. The axis has block numbers if all backbones have equally
-        many blocks, otherwise shares of the depth. Panels that are ``alike``, of one metric, share a vertical
-        scale, over shares of the depth.
+        many blocks, otherwise shares of the depth.
         """
         panels = {name: rows for name, rows in panels.items() if len(rows)}
         if not panels:
             return []
-        shares = alike or len({backbone.depth for backbone in among(self.known, *panels.values())}) > 1
+        shares = len({backbone.depth for backbone in among(self.known, *panels.values())}) > 1
+        alike = len({metric for rows in panels.values() for metric in rows["metric"]}) == 1
         points = [
             (panel, backbone.label, layer / (backbone.depth if shares else 1), value)
             for panel, rows in panels.items()
@@ -206,7 +204,7 @@ class Evidence:
             families.setdefault(backbone.family, []).append(backbone.name)
         panels = {family: rows[rows["backbone"].isin(names)] for family, names in families.items()}
         several = max(map(len, families.values()), default=0) > 1
-        return self.depth_panels(panels, f"{title} by family", metric, what, alike=True) if several else []
+        return self.depth_panels(panels, f"{title} by family", metric, what) if several else []
 
     def token_panels(self, titles: Mapping[str, str], y: str, **where: str | int) -> list[Block]:
         """A figure with a title for each kind of token, with a panel per metric."""

@@ -60,7 +60,7 @@ Walmer et al., CVPR 2023, figures 3, 14 and 18). {order} What is far from the qu
 
 KINDS = """\
 Kinds of heads by where the attention of a patch is on average: {kinds}. The first that applies counts.
-Examples of each kind in each backbone, the most concentrated ones (of the kind global the least); the table
+A kind that no head is of has no column. Examples of each kind in each backbone, the most concentrated ones (of the kind global the least); the table
 says which they are (after Walmer et al., CVPR 2023, figure 3)."""
 
 ALIGNED_TITLE = "Attention maps relative to the query patch"
@@ -197,7 +197,8 @@ def _examples(evidence: Evidence, aligned: Mapping[BoardBackbone, Floats]) -> li
         body += [cells] if kinds is not None else []
     if not maps:
         return []
-    title = "Examples of each kind of head"
+    title, there_are = "Examples of each kind of head", {small.kind for small in maps}
+    maps = [small for small in maps if small.column in there_are]
     picture = Maps(tuple(maps), title, "attention", kinds=tuple(HEADS), dense=True)
     words = said(KINDS, kinds="; ".join(f"{kind}: {meaning}" for kind, meaning in HEADS.items()))
     table = Table(pd.DataFrame(body), caption=KINDS_TABLE, folded=True)
