@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from layerboard.benchmark.plan.suites import SUITES
 from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import find_tasks
 from layerboard.zoo.registry.find import find
+from tests.shared import table_rows
 from tests.test_house import ROOT
 from workshop.site.pages import DOCS
 
@@ -20,39 +22,7 @@ CALLS = {call for page in PAGES for call in CALL.findall(page.read_text(encoding
 
 TABLES = sorted((ROOT / "leaderboards" / "tables").glob("*.md"))
 WRITTEN = "\n".join(path.read_text(encoding="utf-8") for path in TABLES)
-FIGURES = {
-    "entropy of the class token": "![Attention of the class token.",
-    "walls of average maps": "![Attention maps of the class token.",
-    "maps of single images beside average": "![Attention maps of single images.",
-    "attention by offset": "![Attention maps relative to the query patch.",
-    "kind of each head": "![Examples of each kind of head.",
-    "mean attention distance": "![Mean attention distance.",
-    "heads sorted by distance": "![Heads sorted by attention distance.",
-    "every head": "![Every head. attention-distance over block",
-    "IoU of the best head": "![Overlap of attention from patch tokens with objects.",
-    "maps of rollout": "![Rollout.",
-    "norm of skip over branch": "![Skip norm over branch norm.",
-    "CKA of skip and branch": "![cka-skip-branch within each block",
-    "maps of trainings": "![Blocks of mini-fs64 and its other trainings.",
-    "maps of CKA with patches": "![CKA of a token with input patches.",
-    "how often one token": "![How often one token finds the class.",
-    "CKA map of each backbone": "![Layers of each backbone:",
-    "CKA map": "![Layers of each two backbones:",
-    "CKA over distance": "![Heads that look near, and a ConvNet's blocks.",
-    "receptive fields": "![Receptive fields.",
-    "fields of": "![Receptive fields. Maps; rows: attention, mid, mlp, block;",
-    "CKA of last blocks": "CKA between the last blocks of all backbones",
-    "CKA of the same block": "![Same blocks of mini-fs64:",
-    "CKA of a block and the next": "![Layers of each backbone:",
-    "purity by layer": "![cluster-image on mini-imagenet (standard): purity, %.",
-    "best layer of each backbone": "## The best layer of each backbone",
-    "score by layer": "### davis on mini-davis",
-    "ranks": "## Ranks that the data allow",
-    "accuracy by layer": "![fewshot on mini-imagenet (standard): top1-10shot, %.",
-    "filters": "![Patch embedding filters.",
-    "similarity of positions": "![Similarity of position embeddings.",
-    "how much place": "![Position decoded from tokens",
-}
+FIGURES = dict(table_rows(Path(__file__).with_name("claims.csv")))
 """By the first words of what is shown: what the committed pages call it."""
 
 

@@ -15,16 +15,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from layerboard.leaderboards.blocks.blocks import Block, HeatMap, Maps, Plot, SmallMap, Text, said, slug
-from layerboard.leaderboards.blocks.display import task_display
-from layerboard.leaderboards.board.frames import (
-    PANELS,
-    BoardBackbone,
-    RecordGroup,
-    backbone_points,
-    by_layer,
-    is_floor,
-    matching,
-)
+from layerboard.leaderboards.blocks.display import POOLINGS, task_display
+from layerboard.leaderboards.board import frames
+from layerboard.leaderboards.board.frames import BoardBackbone, RecordGroup
 from layerboard.leaderboards.charts.pictures import FEW_ROWS
 from layerboard.leaderboards.charts.raster import smaller
 from layerboard.leaderboards.records.files import task_key
@@ -35,10 +28,8 @@ from layerboard.tasks.metrics.arrays import Floats
 Array = NDArray[np.generic]
 Drawn = TypeVar("Drawn", Plot, HeatMap, Maps)
 
-TOKENS = {
-    "cls": "class token",
+TOKENS = POOLINGS | {
     "patch": "patch tokens",
-    "mean": "mean of the patch tokens",
     "all": "all tokens",
     "token": "single tokens",
     "interior": "patch tokens off the border",
@@ -81,7 +72,7 @@ class Evidence:
     def _numbers(self) -> pd.DataFrame:
         rows = self.analysis.rows
         # the layers of a floor are draws
-        return rows[rows["value"].notna() & (rows["other_layer"] < 0) & ~is_floor(rows)]
+        return rows[rows["value"].notna() & (rows["other_layer"] < 0) & ~frames.is_floor(rows)]
 
     @cached_property
     def entry(self) -> TaskEntry:
@@ -139,11 +130,11 @@ class Evidence:
     def select(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
         rows = self.rows[(self.rows["metric"] == metric) & (self.rows["layer"] >= 0)]
-        return matching(rows, {"head": -1} | where)
+        return frames.matching(rows, {"head": -1} | where)
 
     def of_heads(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single heads."""
-        return matching(self.rows[self.rows["head"] >= 0], {"metric": metric} | where)
+        return frames.matching(self.rows[self.rows["head"] >= 0], {"metric": metric} | where)
 
     def array(self, name: str, axes: int, *backbones: str) -> Array | None:
         """An array with ``axes`` axes, of a backbone or of two by their names in order; None if missing."""
@@ -189,9 +180,9 @@ class Evidence:
             (panel, backbone.label, layer / (backbone.depth if shares else 1), value)
             for panel, rows in panels.items()
             for backbone in self.known
-            for layer, value in by_layer(rows, backbone.name)
+            for layer, value in frames.by_layer(rows, backbone.name)
         ]
-        frame, x = pd.DataFrame(points, columns=PANELS), "block / depth" if shares else "block"
+        frame, x = pd.DataFrame(points, columns=frames.PANELS), "block / depth" if shares else "block"
         if list(panels) == [""]:
             return [self.titled(Plot(frame.drop(columns="panel"), "lines", title, x, y), what)]
         order = tuple(backbone.label for backbone in self.backbones)
@@ -222,7 +213,7 @@ class Evidence:
         if heads.empty:
             return []
         series = {"one head": heads, "mean over heads": means[means["backbone"].isin(heads["backbone"])]}
-        points = backbone_points(self.known, series)
+        points = frames.backbone_points(self.known, series)
         return [self.titled(Plot(points, "points", "Every head", "block", metric), what)]
 
     def views(self, *metrics: str) -> dict[str, pd.DataFrame]:

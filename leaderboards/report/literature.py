@@ -38,15 +38,15 @@ def literature_files(
     """
     frame = literature.literature(published, depths)
     run = set() if records is None else {*zip(records["task"], records["dataset"], strict=True)}
-    first = [each in run for each in zip(frame["task"], frame["dataset"], strict=True)]
-    frame = frame.iloc[np.argsort(np.logical_not(first), kind="stable")]
+    others = [each not in run for each in zip(frame["task"], frame["dataset"], strict=True)]
+    frame = frame.iloc[np.argsort(others, kind="stable")]
     text = csv_text(frame)
     page = offline_page(
         *(NAME, "table", ["report"]),
         images=False,
         data=packed(text),
         frame=frame,
-        run=any(first),
+        run=not all(others),
         heads=sorted_heads(HEADS, {}),
         rows=[*map(_row, frame.to_dict("records"))],
         groups=[*_groups(frame)],

@@ -36,9 +36,6 @@ PARTED = """\
 A block without skip connections may split a network into two parts. `within` is the mean CKA of two
 blocks on the same side of that block, `across` of two on different sides."""
 
-Similarities = Mapping[int, Sequence[float]]
-"""By block, CKA with the same block of another backbone and its 95 % interval; NaN if not known."""
-
 
 def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
     """For each backbone of a board with other trainings, these by name.
@@ -57,8 +54,8 @@ def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
     return {name: others for name, others in every if {each.change for each in others.values()} - {UNTRAINED}}
 
 
-def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
-    """Similarity of the same blocks of two backbones, in order, by the CKA of one `CkaTable`."""
+def same_blocks(rows: pd.DataFrame, name: str, other: str) -> dict[int, list[float]]:
+    """CKA of the same blocks of two backbones, in order, with its 95 % interval; NaN if not known."""
     pairs = _pairs(rows, name, other)
     same = pairs.loc[pairs["layer"] == pairs["other_layer"], ["layer", *INTERVAL]].sort_values("layer")
     return {int(layer): numbers for layer, *numbers in same.itertuples(index=False, name=None)}

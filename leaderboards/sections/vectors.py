@@ -13,16 +13,19 @@ TITLE = "What is read of a block: class token, mean, and other vectors"
 
 NOTE = """\
 The score of each block by the vectors that are read of it, in a panel for each backbone. The tables of every
-layer have these numbers. One patch token is tested on other images than the rest, so compare the shapes of
-these lines, not their heights (after Raghu et al., NeurIPS 2021, figure 11)."""
+layer have these numbers."""
+ONE = """ One patch token is tested on other images than the rest, so compare the shapes of its lines,
+not their heights (after Raghu et al., NeurIPS 2021, figure 11)."""
 
+PATCH = "one patch token"
 TOKENS: dict[str, str | int] = {"task": "token-probes", "metric": "fewshot-10", "head": -1}
 
 
 def vector_blocks(board: Board) -> list[Block]:
     """A figure for each column in which blocks have scores by several kinds of vectors; empty without any."""
     plots = [plot for column in board.columns if (plot := _plot(board, column))]
-    return section(Heading(2, TITLE), said(NOTE), *plots)
+    words = NOTE + ONE * any(PATCH in plot.order for plot in plots)
+    return section(Heading(2, TITLE), said(words), *plots)
 
 
 def _plot(board: Board, column: Column) -> Plot | None:
@@ -31,7 +34,7 @@ def _plot(board: Board, column: Column) -> Plot | None:
     order = sorted(set(rows["pooling"]), key=pooling_rank)
     series = {pooling_name(pooling): rows[rows["pooling"] == pooling] for pooling in order}
     tokens = matching(candidates(board.analyses.records), TOKENS | same)
-    series |= {"one patch token": tokens} if column.task == "fewshot" and len(tokens) else {}
+    series |= {PATCH: tokens} if column.task == "fewshot" and len(tokens) else {}
     parts = column.task, column.dataset_name, column.protocol, column.metric.split()[0], "vectors"
     points, name = backbone_points(column.backbones, series), slug(".".join(parts))
     plot = Plot(points, "lines", column.title, "block", f"{column.metric}, %", name=name, order=tuple(series))

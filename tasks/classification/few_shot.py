@@ -112,10 +112,6 @@ class FewShotFit:
     probe: RidgeProbe
     penalty: float
 
-    def correct(self, features: Tensor, labels: Tensor) -> NDArray[np.bool_]:
-        """Whether each of the features [m dim] is classified as its label: [m]."""
-        return np.asarray(self.classified(features)[0] == labels.cpu().numpy())
-
     def classified(self, features: Tensor) -> tuple[Integers, Floats]:
         """Predicted class of features [m dim], ties to the lower class, and its confidence: [m] each.
 
@@ -156,10 +152,10 @@ def fit_few_shot(drawn: Tensor, rule: FewShotRule) -> FewShotFit:
     labels = torch.arange(classes, device=drawn.device).repeat_interleave(shots)
     held = torch.arange(shots, device=drawn.device) >= shots - shots // rule.held_out
     penalties = rule.penalties if held.any() else ()
-    return fit_ridge(drawn.flatten(0, 1), labels, held.repeat(classes), classes, penalties or (rule.penalty,))
+    return fit_all(drawn.flatten(0, 1), labels, held.repeat(classes), classes, penalties or (rule.penalty,))
 
 
-def fit_ridge(
+def fit_all(
     train: Tensor, labels: Tensor, held: Tensor, classes: int, penalties: Sequence[float]
 ) -> FewShotFit:
     """A probe fitted to all features [n dim], with the penalty that is most accurate on the held-out rows.

@@ -15,13 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.tasks.classification.calibration import calibration_gaps, expected_calibration_error
-from layerboard.tasks.classification.few_shot import (
-    FewShotRule,
-    as_tensor,
-    draw_shots,
-    fit_few_shot,
-    fit_ridge,
-)
+from layerboard.tasks.classification.few_shot import FewShotRule, as_tensor, draw_shots, fit_all, fit_few_shot
 from layerboard.tasks.classification.softmax import SoftmaxRule, fit_softmax, held_out, standardised
 from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification
@@ -377,10 +371,7 @@ class LinearTask(LabelledTask):
         return 3 * len(self.config.rates) * self.config.epochs * seen * len(train.classes)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """Top-1 accuracy in percent of the vectors as they are (``top1``) and standardised (``top1-bn``).
-
-        ``top1-ridge`` is that of the probe in closed form, as `FewShotTask` fits it to few images.
-        """
+        """Top-1 accuracy in percent of the vectors as they are, standardised (``-bn``), by ridge regression."""
         images = self.labelled(vectors)
         if reason := images.unusable or unlearnable(images.train, images.labels):
             return Outcome((), empty=reason)
@@ -397,7 +388,7 @@ class LinearTask(LabelledTask):
                 metric: fit_softmax(learnt, labels, chosen, classes, self.config).classified(new)
                 for metric, (learnt, new) in features.items()
             }
-            ridge = fit_ridge(train, labels, chosen, classes, self.config.penalties)
+            ridge = fit_all(train, labels, chosen, classes, self.config.penalties)
             for metric, parts in (given | {"top1-ridge": ridge.classified(test)}).items():
                 answers[metric].given[asked], answers[metric].confidence[asked] = parts
         outcome = images.answered(answers, [*answers])

@@ -59,9 +59,9 @@ centre is attention to the patch itself, a bright spot beside it attention to a 
 Walmer et al., CVPR 2023, figures 3, 14 and 18). {order} What is far from the query is cut off."""
 
 KINDS = """\
-Kinds of heads by where the attention of a patch is on average: {kinds}. The first that applies counts.
-A kind that no head is of has no column. Examples of each kind in each backbone, the most concentrated ones (of the kind global the least); the table
-says which they are (after Walmer et al., CVPR 2023, figure 3)."""
+Kinds of heads by where the attention of a patch is on average: {kinds}. The first that applies counts. Of
+each kind that there is, an example in each backbone, the most concentrated one (of the kind global the
+least); the table says which (after Walmer et al., CVPR 2023, figure 3)."""
 
 ALIGNED_TITLE = "Attention maps relative to the query patch"
 KINDS_TABLE = "Number of heads of each kind, and the one that is drawn as block.head"

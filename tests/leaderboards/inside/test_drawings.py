@@ -13,7 +13,7 @@ from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.svg import svg_file
 from layerboard.leaderboards.inside.analysis import DRAWINGS, analysis_blocks
 from layerboard.leaderboards.inside.drawings.attention import HEADS
-from layerboard.leaderboards.inside.evidence import Evidence
+from layerboard.leaderboards.inside.evidence import Evidence, Wall
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.files import scored_path
@@ -216,6 +216,8 @@ def test_a_wall_of_a_large_network_has_evenly_spaced_blocks_and_heads_and_says_s
     assert (len(heads), len(blocks), len(cls.maps)) == (16, 24, 16 * 24)
     assert (heads[0], heads[-1], blocks[0], blocks[-1]) == ("1", "24", "1", "40")
     assert "Of more than 24 blocks or 16 heads, evenly spaced ones are shown." in words(drawn)
+    few = Wall(np.ones((40, 4, 2, 2)), tuple("abcd"), "places").maps("")
+    assert len({small.column for small in few}) == 12  # of few rows, so that maps are large
 
 
 @pytest.mark.parametrize(("grid", "side"), [(4, 7), (8, 15), (14, 15), (16, 15), (28, 15), (37, 15)])

@@ -24,7 +24,4 @@ def test_probes_of_single_tokens_stand_beside_those_of_vectors() -> None:
     assert plot.frame["series"].unique()[-1] == "one patch token"
     assert set(plot.frame["panel"]) == {"mini-dino"}
     assert plot.frame["y"].tolist()[-2:] == [1, 2]
-
-
-def test_one_kind_of_vectors_needs_no_figure() -> None:
-    assert vector_blocks(Board.of(frame(layers([10.0, 20.0])))) == []
+    assert vector_blocks(Board.of(frame(layers([10.0, 20.0])))) == []  # one kind of vectors

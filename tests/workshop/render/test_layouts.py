@@ -12,15 +12,15 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 from layerboard.benchmark.plan.suites import MINI_SUITE
-from layerboard.mini import facts
 from layerboard.mini.packs import packaged_data
 from layerboard.tasks.datasets.defects import read_defect
 from layerboard.tasks.datasets.reading.files import is_file, open_image, read_bytes
 from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
 from layerboard.tasks.datasets.scenes import read_classes
+from workshop.render import facts
 from workshop.render.masks import voc_palette
 from workshop.render.templates import TEMPLATES
-from workshop.render.writers import WRITERS, coco, defects, imagenet, partimagenet, spair, voc
+from workshop.render.writers import WRITERS, defects, imagenet, partimagenet, spair, voc
 from workshop.render.writers.base import Writer
 
 ROOT = packaged_data()
@@ -93,7 +93,7 @@ def test_the_pickle_holds_plain_containers() -> None:
 
 def test_davis() -> None:
     for video in read("mini-davis").videos:
-        assert video.size == (192, 144)
+        assert video.size == (facts.FRAME_WIDTH, facts.FRAME_HEIGHT)
         first = open_image(video.masks[0])
         assert (first.mode, first.getpalette()) == ("P", voc_palette().ravel().tolist())
         ids = [number for number in np.unique(np.asarray(first)) if number]
@@ -106,8 +106,8 @@ def test_davis() -> None:
 
 def test_spair_annotations_have_the_official_fields() -> None:
     data = read("mini-spair")
-    assert len(data.samples) == facts.CATEGORIES * spair.IMAGES
-    assert min(len(pair.source_points) for pair in data.pairs) >= spair.LEAST_POINTS
+    assert len(data.samples) == facts.CATEGORIES * facts.IMAGES_PER_CATEGORY
+    assert min(len(pair.source_points) for pair in data.pairs) >= facts.LEAST_POINTS
     assert {pair.category for pair in data.pairs} == {*spair.CATEGORIES}
     sides = (
         f"{side}_{what}" for side in ("src", "trg") for what in ("imname", "imsize", "bndbox", "pose", "kps")
@@ -155,7 +155,7 @@ def test_objects_and_parts_are_of_all_categories() -> None:
     assert {region.label for image in objects.images for region in image.regions} == {*objects.categories}
     annotations = content("coco/annotations/instances_val2017.json")["annotations"]
     assert len(annotations) == 165
-    assert sum(annotation["iscrowd"] for annotation in annotations) == coco.CROWDS
+    assert sum(annotation["iscrowd"] for annotation in annotations) == facts.COCO_CROWDS
     labels = [region.label for image in parts.images for region in image.regions]
     assert (len(labels), {*labels}) == (167, {*range(len(partimagenet.CATEGORIES))})
     splits = [content(f"PartImageNet/{name}.json") for name in ("train", "val", "test")]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from layerboard.mini.facts import COCO_IMAGES
 from workshop.render.background import draw_backdrop, scatter
+from workshop.render.facts import COCO_CROWDS, COCO_IMAGES
 from workshop.render.individual import draw_individual
 from workshop.render.lighting import draw_light
 from workshop.render.scene import Figure, Rendering, moved, render
@@ -26,8 +26,7 @@ from workshop.render.writers.base import (
 SIZES = ((128, 96), (96, 128), (128, 104), (120, 96))
 _UNIT = 8  # images of a unit
 _LEAST_AREA = 40  # objects with fewer visible pixels are not annotated
-CROWDS = 4
-_CROWD_EVERY = COCO_IMAGES // CROWDS
+_CROWD_EVERY = COCO_IMAGES // COCO_CROWDS
 
 
 # COCO's id, name and super-category of each, and the class that is drawn for it

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from layerboard.mini import facts
+from workshop.render import facts
 from workshop.render.background import Prop, draw_backdrop, draw_pole, paint_props, scatter
 from workshop.render.canvas import Canvas
 from workshop.render.individual import draw_individual
@@ -21,8 +21,8 @@ from workshop.render.templates import Facing, class_index
 from workshop.render.textures import Colour
 from workshop.render.writers.base import Note, Writer, save_jpeg, save_text
 
-SIZE = (192, 144)  # width and height of a frame
-_WORLD = (SIZE[0] * 2, SIZE[1] * 3 // 2)  # scenery that the camera moves over
+SIZE = (facts.FRAME_WIDTH, facts.FRAME_HEIGHT)
+_WORLD = (facts.FRAME_WIDTH * 2, facts.FRAME_HEIGHT * 3 // 2)  # scenery that the camera moves over
 
 
 class Actor(NamedTuple):

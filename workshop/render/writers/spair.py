@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from layerboard.mini import facts
+from workshop.render import facts
 from workshop.render.individual import draw_individual
 from workshop.render.scene import landmark_points, visible_landmarks
 from workshop.render.seeds import Namespace, generator
@@ -17,7 +17,6 @@ from workshop.render.writers.base import Note, Writer, draw_size, mask_box, save
 CATEGORIES = ("bicycle", "butterfly", "car", "chair", "dog", "horse", "plane", "songbird")
 SIZES = ((112, 112), (120, 96), (96, 120), (112, 88), (88, 112))
 _VIEW = Variation((0.7, 0.98), 1.0, 0.7, 0.2, 0.9, 0.6, (0, 4), (0, 1), 0.8)
-IMAGES, LEAST_POINTS = 8, 3  # of a category; keypoints that the images of a pair share
 _SLOTS = 30  # keypoint slots of an image annotation; unused ones are null
 
 
@@ -44,7 +43,7 @@ def image_note(category: int, number: int, still: Still) -> Note:
     slots = dict.fromkeys(map(str, range(_SLOTS)))
     slots |= {str(slot): points[slot] for slot in np.flatnonzero(visible_landmarks(rendering, still.figure))}
     return {
-        "filename": f"2026_{category * IMAGES + number + 1:06d}.jpg",
+        "filename": f"2026_{category * facts.IMAGES_PER_CATEGORY + number + 1:06d}.jpg",
         "src_database": "layerboard mini",
         "src_annotation": "layerboard mini",
         "src_image": "rendered",
@@ -64,7 +63,7 @@ def image_note(category: int, number: int, still: Still) -> Note:
 
 def _render(root: Path, unit: int) -> list[Note]:
     notes = []
-    for number in range(IMAGES):
+    for number in range(facts.IMAGES_PER_CATEGORY):
         still = spair_still(unit, number)
         note = image_note(unit, number, still)
         folder, name = CATEGORIES[unit], Path(note["filename"])
@@ -115,7 +114,7 @@ def _category_pairs(category: int, notes: Sequence[Note]) -> list[tuple[Note, No
     able = [
         (source, target)
         for source, target in permutations(shown, 2)
-        if len(_points(source).keys() & _points(target).keys()) >= LEAST_POINTS
+        if len(_points(source).keys() & _points(target).keys()) >= facts.LEAST_POINTS
     ]
     order = generator(Namespace.KEYPOINT_PAIRS, category).permutation(len(able))[: facts.PAIRS_PER_CATEGORY]
     return [able[int(i)] for i in sorted(order)]
@@ -131,4 +130,4 @@ def _finish(root: Path, notes: Sequence[Note]) -> None:
     save_text(root / "SPair-71k" / "Layout" / "large" / "test.txt", names)
 
 
-WRITER = Writer("spair", (IMAGES,) * facts.CATEGORIES, _render, _finish)
+WRITER = Writer("spair", (facts.IMAGES_PER_CATEGORY,) * facts.CATEGORIES, _render, _finish)
