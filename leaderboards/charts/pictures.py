@@ -303,7 +303,7 @@ class _Layout:
         down, across = (gap / (gap + side) for side in self.sheet.cell)
         axes = {"x": _names("column", self.columns, across, label | {"orient": "top"})}
         lines = {name: _broken(name, LABELS) for name in self.rows}
-        room = {"labelExpr": f"{json.dumps(lines)}[datum.value]"}
+        room: Spec = {"labelExpr": f"{json.dumps(lines)}[datum.value]"}
         room |= {"minExtent": 1.15 * self.label}  # in any font
         axes["y"] = _names("row", self.rows, down, room)
         drawn = [_image(address, width, height) for address in addresses]

@@ -29,8 +29,8 @@ that were trained on from it. Another seed shows how similar two trainings can b
 how much similarity needs no training."""
 
 MAPS = """\
-CKA of all blocks of each of these networks with each other, from 0 to 1, and its highest score of
-{task}, in brackets the difference from that of `{reference}` (after Raghu et al., figure 8)."""
+CKA of all blocks of each of these networks with each other, from 0 to 1, block 1 at the top; its highest
+score of {task}, in brackets the difference from that of `{reference}` (after Raghu et al., figure 8)."""
 
 PARTED = """\
 A block without skip connections may split a network into two parts. `within` is the mean CKA of two

@@ -42,7 +42,7 @@ class RidgeProbe:
     def fit(cls, train: Tensor, labels: Tensor, classes: int) -> "RidgeProbe":
         """Fit to features [n dim] and labels [n], 0 to classes - 1."""
         rows, dim = train.shape
-        parts = train.split(max(1, CHUNK_FLOATS // max(dim, classes)))  # in memory in float64 at a time
+        parts = torch.split(train, max(1, CHUNK_FLOATS // max(dim, classes)))  # in float64 one by one
         none = torch.zeros(dim, dtype=torch.float64, device=train.device)
         mean = sum((part.double().sum(0) for part in parts), none) / rows
         squares = sum(((part.double() - mean).square().sum(0) for part in parts), none)
@@ -55,7 +55,7 @@ class RidgeProbe:
             basis, targets = features.T @ vectors, vectors.T @ target[labels]
         else:
             gram, products = none.new_zeros(dim, dim), none.new_zeros(dim, classes)
-            for part, given in zip(parts, labels.split(len(parts[0])), strict=True):
+            for part, given in zip(parts, torch.split(labels, len(parts[0])), strict=True):
                 features = (part.double() - mean) / deviation
                 gram += features.T @ features
                 products += features.T @ target[given]

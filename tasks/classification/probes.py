@@ -371,7 +371,7 @@ class LinearTask(LabelledTask):
         return 3 * len(self.config.rates) * self.config.epochs * seen * len(train.classes)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """Top-1 accuracy in percent of the vectors as they are, standardised (``-bn``), by ridge regression."""
+        """Top-1 accuracy in percent of vectors as they are, standardised (``-bn``), by ridge regression."""
         images = self.labelled(vectors)
         if reason := images.unusable or unlearnable(images.train, images.labels):
             return Outcome((), empty=reason)

@@ -15,8 +15,8 @@ PAIR = "skip-branch"
 SIDES = ("block of what is added", "block of what skips")
 
 SIMILAR = """\
-CKA of the skip connections (rows) with the branches (columns) of all blocks, on patch tokens (after Walmer et
-al., CVPR 2023, figure 23)."""
+CKA of the skip connections (rows, block 1 at the top) with the branches (columns) of all blocks, on patch
+tokens (after Walmer et al., CVPR 2023, figure 23)."""
 
 TERMS = """\
 Norm of the skip connection over the norm of the branch (attention or MLP), by token: in light columns
