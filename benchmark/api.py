@@ -17,7 +17,7 @@ from layerboard.benchmark.jobs.pieces import PassesAndScores, Pieces
 from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare
 from layerboard.benchmark.jobs.scores import compare_all
 from layerboard.benchmark.passes.one_pass import PassResult
-from layerboard.benchmark.plan.facts import known_specs, with_seen
+from layerboard.benchmark.plan.facts import known_trainings, with_seen
 from layerboard.benchmark.plan.lock import given_weights, write_run
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.records.records import file_under
@@ -107,8 +107,8 @@ def _execute(request: Request, prepared: Prepared, report: Reporter) -> RunSumma
     records, board = of_suite(every, suite) if suites else every, None
     if len(records):
         items, arrays = output / "items", output / "arrays"
-        board = Board.of(with_seen(records), suite, items=items, arrays=arrays)
-        board = board.knowing(known_specs())
+        again = known_trainings()
+        board = Board.of(with_seen(records), suite, items=items, arrays=arrays, trainings=again)
         if request.images:
             count_near_duplicates(prepared.backbones, board, output, report)
     return RunSummary(

@@ -12,7 +12,7 @@ from layerboard.benchmark.forms import parsers
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.libraries import OURS
 
-EXTRAS = ("altair", "heic", "timm", "onnx", "video", "ray")
+EXTRAS = ("heic", "timm", "onnx", "video", "ray")
 LEAST_DISK = 2**30  # free bytes that a small run may need
 
 

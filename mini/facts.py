@@ -1,8 +1,6 @@
-"""Facts of the mini suite's datasets: version, classes and counts. Suites and the workshop read them."""
+"""Facts of the mini suite's datasets: classes and counts. How they are made up is `workshop.render.facts`."""
 
 from typing import NamedTuple
-
-MINI_VERSION = "2"  # changes whenever the pixels or annotations of a mini dataset would
 
 
 class MiniClass(NamedTuple):
@@ -48,39 +46,24 @@ MINI_CLASSES = (
 # imagenet
 CLASSES = len(MINI_CLASSES)
 TRAIN_PER_CLASS = 24
-VAL_PER_CLASS = 24
-TRAIN = CLASSES * TRAIN_PER_CLASS
-VAL = CLASSES * VAL_PER_CLASS
+TRAIN = VAL = CLASSES * TRAIN_PER_CLASS
 
-# roxford5k; PER_IDENTITY counts images
-IDENTITIES = 12
-QUERIES_PER_IDENTITY = 4
-EASY_PER_IDENTITY = 5
-HARD_PER_IDENTITY = 5
-JUNK_PER_IDENTITY = 2
-DISTRACTORS = 78
-QUERIES = IDENTITIES * QUERIES_PER_IDENTITY
-DATABASE = IDENTITIES * (EASY_PER_IDENTITY + HARD_PER_IDENTITY + JUNK_PER_IDENTITY) + DISTRACTORS
+# roxford5k
+QUERIES = 48
+DATABASE = 222
 
 # DAVIS; objects over all sequences
 SEQUENCES = 6
-FRAMES_PER_SEQUENCE = 8
-FRAMES = SEQUENCES * FRAMES_PER_SEQUENCE
+FRAMES = 48
 OBJECTS = 10
-FRAME_WIDTH = 192
-FRAME_HEIGHT = 144
 
 # SPair-71k
 CATEGORIES = 8
-IMAGES_PER_CATEGORY = 8
-PAIRS_PER_CATEGORY = 32
-LEAST_POINTS = 3
-PAIRS = CATEGORIES * PAIRS_PER_CATEGORY
+PAIRS = 256
 
 # coco
 COCO_IMAGES = 48
 COCO_CATEGORIES = 12
-COCO_CROWDS = 4
 
 # PartImageNet
 PART_IMAGES = 48
@@ -93,18 +76,14 @@ SCENES_TRAIN = 64
 SCENES_VAL = 48
 MEMORY = 4096
 
-# MVTec AD; four kinds of defects
+# MVTec AD
 PRODUCTS = 4
-REFERENCES_PER_PRODUCT = 16
-GOOD_PER_PRODUCT = 12
-DEFECTIVE_PER_KIND = 4
-REFERENCES = PRODUCTS * REFERENCES_PER_PRODUCT
-INSPECTED = PRODUCTS * (GOOD_PER_PRODUCT + 4 * DEFECTIVE_PER_KIND)
+REFERENCES = 64
+INSPECTED = 112
 
 # Stanford Online Products
 THINGS = 40
-THING_IMAGES_EACH = 4
-THING_IMAGES = THINGS * THING_IMAGES_EACH
+THING_IMAGES = 160
 
 # numbers, and several labels an image
 TARGET_IMAGES = 192

@@ -1,5 +1,6 @@
-"""What takes seconds to make and is only read: made once, by whichever test process needs it first."""
+"""What tests share: what takes seconds to make, made once by the process that needs it first, and tables."""
 
+import csv
 import fcntl
 import os
 import pickle
@@ -28,3 +29,9 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             result.write_bytes(pickle.dumps(make(place)))
         found: Made = pickle.loads(result.read_bytes())
     return found
+
+
+def table_rows(path: Path) -> tuple[tuple[str, ...], ...]:
+    """The rows of a CSV file below its head."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return tuple(map(tuple, csv.reader(file)))[1:]

@@ -209,7 +209,7 @@ def boards_of(
     records: "pd.DataFrame", output: Path, suite: str | None = None, published: "Sequence[Published]" = ()
 ) -> "list[Board]":
     """The boards of all suites in the records of an output folder, or of the named one."""
-    from layerboard.benchmark.plan.facts import known_specs, with_seen
+    from layerboard.benchmark.plan.facts import known_trainings, with_seen
     from layerboard.leaderboards.blocks.display import page_problem
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.records.record import suites_of
@@ -219,10 +219,9 @@ def boards_of(
         raise InputError(f"{problem}; take the results of one of them out of {output}")
     chosen = suites if suite is None else [suite]
     require_run("suite", chosen, suites, output)
-    items, arrays, records = output / "items", output / "arrays", with_seen(records)
-    specs = known_specs()
-    boards = (Board.of(records, each, items=items, arrays=arrays, published=published) for each in chosen)
-    return [board.knowing(specs) for board in boards]
+    folders = {"items": output / "items", "arrays": output / "arrays"}
+    known, records = known_trainings(), with_seen(records)
+    return [Board.of(records, each, published=published, trainings=known, **folders) for each in chosen]
 
 
 def drawn(

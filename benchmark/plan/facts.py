@@ -4,8 +4,9 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from layerboard.leaderboards.findings.facts import Facts
+from layerboard.zoo.entries.supervised import WITH_LITTLE_DATA
 from layerboard.zoo.registry.find import all_specs
-from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec import BackboneSpec, Retraining
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,9 +26,10 @@ def known_facts() -> dict[str, Facts]:
     }
 
 
-def known_specs() -> dict[str, BackboneSpec]:
-    """Every backbone of the registry by name."""
-    return {spec.name: spec for spec in all_specs()}
+def known_trainings() -> dict[str, Retraining]:
+    """Every backbone that is another training of one of the registry, by name."""
+    trainings = ((spec.name, spec.retrained) for spec in all_specs())
+    return WITH_LITTLE_DATA | {name: training for name, training in trainings if training}
 
 
 def known_depths() -> dict[str, int]:

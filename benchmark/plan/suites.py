@@ -9,7 +9,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.mini import facts as mini
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import DATASETS
-from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100_RAGHU
+from layerboard.tasks.datasets.cifar import CIFAR_RAGHU
 from layerboard.tasks.datasets.classes import ProbeSubset
 from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
@@ -25,6 +25,7 @@ from layerboard.tasks.datasets.scenes import VOC_2012_AUG, VocEntry
 from layerboard.tasks.datasets.spair import SpairEntry
 from layerboard.tasks.datasets.tabled import TabledEntry
 from layerboard.tasks.datasets.vtab import VTAB
+from layerboard.zoo.entries.supervised import WITH_LITTLE_DATA
 from layerboard.zoo.errors import InputError, ensure, unknown
 
 LONGEST_SUITE = 120  # maximum characters of the name of a suite, which names its pages
@@ -119,7 +120,7 @@ MINI_REFEREE = replace(
 
 
 # protocols read the larger VOC 2012 in place of the other; what other suites have is theirs
-REAL = tuple(entry for entry in DATASETS if entry not in (VOC_2012_AUG, CIFAR_100_RAGHU, *VTAB))
+REAL = tuple(entry for entry in DATASETS if entry not in (VOC_2012_AUG, *CIFAR_RAGHU, *VTAB))
 
 STANDARD_SUITE = Suite(
     name="standard",
@@ -151,13 +152,13 @@ RAGHU_SUITE = Suite(
     "hybrid, and Mixer of ViT's authors",
     backbones=(
         *("vit-b32-in21k", "vit-b16-in21k", "vit-l16-in21k", "vit-h14-in21k", "vit-b16", "vit-l16"),
-        "timm:deit3_large_patch16_224.fb_in1k",  # of ImageNet-1k alone
+        *WITH_LITTLE_DATA,
         *("timm:resnetv2_50x1_bit.goog_in21k", "timm:resnetv2_152x2_bit.goog_in21k"),
         "timm:vit_base_r50_s16_224.orig_in21k",
         *("timm:mixer_b16_224.goog_in21k", "timm:mixer_l16_224.goog_in21k"),
     ),
     floors=STANDARD_SUITE.floors,
-    datasets=(IMAGENET, CIFAR_10, CIFAR_100_RAGHU),
+    datasets=(IMAGENET, *CIFAR_RAGHU),
 )
 
 VTAB_SUITE = Suite(

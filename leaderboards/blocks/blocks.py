@@ -46,7 +46,7 @@ class Cell:
 class Marked:
     """Words of a paragraph with a meaning of their own, or a line break."""
 
-    kind: str  # strong, code, link or break
+    kind: str  # strong, code, link or break, which is a space in formats that wrap lines themselves
     text: str = ""
     target: str = ""  # of a link: a file next to the page, or an http address
 
@@ -54,7 +54,6 @@ class Marked:
 Strong = partial(Marked, "strong")  # words that stand out
 Code = partial(Marked, "code")  # text to be typed, or a literal quotation
 Link = partial(Marked, "link")
-Break = partial(Marked, "break")  # in plain text; a space in formats that wrap lines themselves
 
 Piece = str | Marked
 

@@ -17,7 +17,7 @@ from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import Subject, of_suite, unlike_companions
 from layerboard.tasks.framework.registry import COST, DRIFT
 from layerboard.tasks.framework.transforms import is_compression
-from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec import Retraining
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Board:
 
     `Board.of` makes one from any records. ``items`` and ``arrays`` are the folders of per-item measurements
     and of arrays of analyses; ``published`` are published numbers to show beside those measured here;
-    ``specs`` are the entries of the registry by name.
+    ``trainings`` are the backbones that are other trainings of others, by name.
     """
 
     suite: str  # "" for records of any suite
@@ -34,7 +34,7 @@ class Board:
     items: Path | None = None
     arrays: Path | None = None
     published: tuple[Published, ...] = ()
-    specs: Mapping[str, BackboneSpec] = field(default_factory=dict)
+    trainings: Mapping[str, Retraining] = field(default_factory=dict)
     part: str = ""  # suffix of the names of its pages, such as ``.inside`` for analyses
 
     @classmethod
@@ -46,10 +46,11 @@ class Board:
         items: Path | None = None,
         arrays: Path | None = None,
         published: Sequence[Published] = (),
+        trainings: Mapping[str, Retraining] | None = None,
     ) -> "Board":
         """The board of the records of a suite, in any order, or of all records if no suite is named."""
         records = frames.latest(of_suite(records, suite) if suite else records)
-        return cls(suite, records, items, arrays, tuple(published))
+        return cls(suite, records, items, arrays, tuple(published), trainings or {})
 
     def __len__(self) -> int:
         return len(self.records)
@@ -58,10 +59,6 @@ class Board:
     def page(self) -> str:
         """Name of its page files, without an extension."""
         return page_name(self.suite) + self.part
-
-    def knowing(self, specs: Mapping[str, BackboneSpec]) -> "Board":
-        """The board with entries of the registry, by name."""
-        return replace(self, specs=specs)
 
     def only(self, records: pd.DataFrame) -> "Board":
         """The board of a part of its records, or of changed ones; each key once and in order."""

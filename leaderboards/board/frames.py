@@ -20,6 +20,8 @@ COLUMN = [*SOURCE, "metric"]  # columns that identify a column of the leaderboar
 SIDES = (["backbone", "layer", "tap"], ["other", "other_layer", "other_tap"])  # of comparisons
 INTERVAL = ["value", "ci_low", "ci_high"]  # a number and the ends of its 95 % interval, NaN without one
 
+PANELS = ["panel", "series", "x", "y"]  # columns of what a plot of several panels draws
+
 
 @dataclass(frozen=True, slots=True)
 class BoardBackbone:
@@ -122,6 +124,31 @@ def is_set(records: pd.DataFrame) -> "pd.Series[bool]":
 def candidates(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of blocks from 1 on that have a value."""
     return rows[(rows["tap"] == "block") & (rows["layer"] >= 1) & rows["value"].notna()]
+
+
+def matching(rows: pd.DataFrame, where: Mapping[str, str | int]) -> pd.DataFrame:
+    """Rows with those values in some columns."""
+    for column, value in where.items():
+        rows = rows[rows[column] == value]
+    return rows
+
+
+def by_layer(rows: pd.DataFrame, backbone: str) -> list[tuple[int, float]]:
+    """Layers and numbers of a backbone in order."""
+    rows = rows[rows["backbone"] == backbone]
+    pairs = zip(rows["layer"], rows["value"], strict=True)
+    return sorted((int(layer), float(value)) for layer, value in pairs)
+
+
+def backbone_points(known: Sequence[BoardBackbone], series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Points of several numbers of every layer, a panel for each known backbone that has them."""
+    points = [
+        (backbone.label, name, layer, value)
+        for backbone in known
+        for name, rows in series.items()
+        for layer, value in by_layer(rows, backbone.name)
+    ]
+    return pd.DataFrame(points, columns=PANELS)
 
 
 def best_rows(rows: pd.DataFrame) -> pd.DataFrame:

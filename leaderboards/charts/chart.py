@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,11 @@ from PIL import Image
 from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.style import Spec
 from layerboard.zoo.atomic import write_whole
-from layerboard.zoo.errors import InputError, first_line, require_known
+from layerboard.zoo.errors import require_known
 
 ENDINGS = ("svg", "pdf", "png", "json")
 MIME = "application/vnd.vegalite.v6+json"  # shown by notebooks that know the grammar, with tooltips
 SCALE = 2  # pixels of a PNG for each pixel of the chart, for screens of high density
-NO_ALTAIR = "altair() needs Altair; install it with pip install 'layerboard[altair]'"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,14 +43,6 @@ class Chart:
         written = json.dumps(engine.written(self.spec), indent=1, allow_nan=False)
         write_whole(path, written if ending == "json" else self._rendered(ending))
         return path
-
-    def altair(self) -> Any:  # noqa: ANN401  # of a library that need not be installed
-        """The chart as an object of Altair, to be changed further; raises InputError without Altair."""
-        try:
-            altair = import_module("altair")
-        except ImportError as error:
-            raise InputError(f"{NO_ALTAIR} ({first_line(error)})") from error
-        return altair.Chart.from_dict(engine.written(self.spec))
 
     def _rendered(self, ending: str) -> str | bytes:
         further = {"scale": SCALE} if ending == "png" else {}

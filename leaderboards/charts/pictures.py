@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,7 @@ def picture_spec(picture: Picture, backbones: Sequence[str]) -> Spec:
     style = config("currentColor", FONT)
     style["axis"] |= {"labelFontSize": 11, "titleFontSize": 11, "labelPadding": 4, "titlePadding": 9}
     style["legend"] |= {"orient": "bottom", "symbolOpacity": 1, "symbolSize": 45, "columnPadding": 16}
+    style["legend"] |= {"labelLimit": WIDTH - 30, "layout": {"bottom": {"margin": 30}}}
     style["title"] |= {"fontSize": 12, "offset": 6}
     padding = {"left": 10, "right": 16, "top": 4, "bottom": 4}
     return {"$schema": SCHEMA, "padding": padding, "config": style} | spec
@@ -63,8 +65,13 @@ def _beside(panels: Sequence[Spec], columns: int) -> Spec:
 
 
 def _panel(name: str, width: float, height: float, layers: Sequence[Spec]) -> Spec:
-    title = {"title": {"text": name.split("\n"), "limit": width}} if name else {}
+    title = {"title": {"text": _broken(name, width)}} if name else {}
     return title | {"width": round(width, 1), "height": round(height, 1), "layer": [*layers]}
+
+
+def _broken(text: str, width: float) -> list[str]:
+    """A text in lines of about so many pixels, so that a long name is read to its end."""
+    return [part for line in text.split("\n") for part in wrap(line, max(5, int(width / LETTER)))]
 
 
 # ---- lines and points ---------------------------------------------------------------------------
@@ -121,7 +128,8 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
         channel: {"domain": names, "range": [every[name][channel] for name in names]}
         for channel in ("color", "shape", "strokeDash")
     }
-    return {channel: shared | {"scale": scale} for channel, scale in scales.items()}
+    keys = {"strokeDash": {"legend": None}}  # it would cut the outline of a symbol into pieces
+    return {channel: shared | {"scale": scale} | keys.get(channel, {}) for channel, scale in scales.items()}
 
 
 def _across(values: "pd.Series[float]", plot: Plot, most: int) -> Spec:
@@ -231,7 +239,7 @@ def _named_panel(matrix: Matrix, width: float, span: Span | None, bar: Spec) -> 
     side = min(LARGEST_CELL, width / max(rows, columns))
     wide, high = side * columns, side * rows
     axes: Spec = {"color": bar}
-    for field, names, title in zip("yx", matrix.names, matrix.titles, strict=True):
+    for field, names, title, length in zip("yx", matrix.names, matrix.titles, (high, wide), strict=True):
         scale = {"domain": [0.5, len(names) + 0.5], "nice": False, "reverse": field == "y"}
         # each name if there is room; else the first of each block has a name, and the others a tick
         shown = [*names] if side >= SMALLEST_NAME else _blocks_of(names[:: -1 if field == "y" else 1], side)
@@ -241,7 +249,7 @@ def _named_panel(matrix: Matrix, width: float, span: Span | None, bar: Spec) -> 
         axis |= {"labelFontSize": min(11, max(8, side - 1)), "labelOverlap": False, "grid": False}
         axis |= {"ticks": True, "tickSize": 3, "tickOpacity": 0.5, "labelPadding": 2}
         axis |= {"labelAngle": -90, "labelBaseline": "middle"} if field == "x" and side < LARGEST_CELL else {}
-        axes[field] = _axis(field, title, scale, axis)
+        axes[field] = _axis(field, "", scale, axis) | {"title": _broken(title, max(length, SHORTEST))}
     drawn = [_image(map_png(matrix.values, span, MOST_CELLS), wide, high), _frame(axes)]
     places = [{"x": at + 1, "y": row} for row, at in enumerate(matrix.line, start=1) if math.isfinite(at)]
     thin = min(1.5, max(0.7, side / 5))
@@ -294,7 +302,9 @@ class _Layout:
         label = {"labelFontSize": 10, "labelAngle": 0, "labelLimit": 1.2 * (self.side + gap)}
         down, across = (gap / (gap + side) for side in self.sheet.cell)
         axes = {"x": _names("column", self.columns, across, label | {"orient": "top"})}
-        room = {"labelLimit": LABELS, "minExtent": 1.15 * self.label}  # in any font
+        lines = {name: _broken(name, LABELS) for name in self.rows}
+        room: Spec = {"labelExpr": f"{json.dumps(lines)}[datum.value]"}
+        room |= {"minExtent": 1.15 * self.label}  # in any font
         axes["y"] = _names("row", self.rows, down, room)
         drawn = [_image(address, width, height) for address in addresses]
         # one layer each: a mark has one colour

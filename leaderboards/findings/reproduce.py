@@ -101,14 +101,14 @@ def reproduction(board: Board) -> pd.DataFrame:
 def answered(frame: pd.DataFrame, published: Sequence[Published], records: pd.DataFrame) -> pd.DataFrame:
     """The rows of `reproduce` that readers of some records want to see.
 
-    These are the ones with a measured number, and those that are not comparable on a task and dataset that
-    was run, if nobody has published a comparable number there.
+    These are the ones with a measured number, and after them those that are not comparable on a task and
+    dataset that was run, if nobody has published a comparable number there.
     """
     ways = set(zip(records["task"], records["dataset"], strict=True)) if len(records) else set()
     ways -= {(number.task, number.dataset) for number in published if number.comparable}
     beside = [(number.task, number.dataset) in ways for number in published]
-    shown = pd.Series(beside, frame.index, bool) | ~frame["verdict"].isin(NOT_MEASURED)
-    return frame[shown]
+    shown = frame[pd.Series(beside, frame.index, bool) | ~frame["verdict"].isin(NOT_MEASURED)]
+    return shown.sort_values("verdict", key=lambda verdicts: verdicts.isin(NOT_MEASURED), kind="stable")
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:

@@ -9,7 +9,7 @@ from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
 from layerboard.leaderboards.blocks.display import fixed, number_text, pooling_rank
 from layerboard.leaderboards.board.frames import INTERVAL
 from layerboard.leaderboards.inside.drawings import attention, pixels, residuals, tokens
-from layerboard.leaderboards.inside.evidence import Evidence
+from layerboard.leaderboards.inside.evidence import TOKENS, Evidence
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
@@ -18,18 +18,6 @@ RANGES = "Lowest and highest of the other metrics (layers in brackets)"
 WHOLE, PAIRS = "Numbers of each backbone as a whole", "Numbers of two backbones, each as a whole"
 HEADS = "The numbers of single attention heads are in the CSV file beside this page."
 NOTHING = "Nothing could be measured; the last section says why."
-
-TOKENS = {
-    "cls": "class token",
-    "patch": "patch tokens",
-    "mean": "mean of the patch tokens",
-    "all": "all tokens",
-    "token": "single tokens",
-    "interior": "patch tokens off the border",
-    "border": "patch tokens on the border",
-    "filters": "first filters",
-    "positions": "position embeddings",
-}  # the tokens of an analysis, in words
 
 # the drawing of each analysis that has one of its own; others have a line per backbone, a point per head
 DRAWINGS: Mapping[str, Callable[[Evidence], list[Block]]] = {

@@ -15,8 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from layerboard.leaderboards.blocks.blocks import Block, HeatMap, Maps, Plot, SmallMap, Text, said, slug
-from layerboard.leaderboards.blocks.display import task_display
-from layerboard.leaderboards.board.frames import BoardBackbone, RecordGroup, is_floor
+from layerboard.leaderboards.blocks.display import POOLINGS, task_display
+from layerboard.leaderboards.board import frames
+from layerboard.leaderboards.board.frames import BoardBackbone, RecordGroup
+from layerboard.leaderboards.charts.pictures import FEW_ROWS
 from layerboard.leaderboards.charts.raster import smaller
 from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
@@ -26,7 +28,15 @@ from layerboard.tasks.metrics.arrays import Floats
 Array = NDArray[np.generic]
 Drawn = TypeVar("Drawn", Plot, HeatMap, Maps)
 
-PANELS = ["panel", "series", "x", "y"]  # columns of a `Plot` of several panels
+TOKENS = POOLINGS | {
+    "patch": "patch tokens",
+    "all": "all tokens",
+    "token": "single tokens",
+    "interior": "patch tokens off the border",
+    "border": "patch tokens on the border",
+    "filters": "first filters",
+    "positions": "position embeddings",
+}  # the tokens of an analysis, in words
 
 SHARES = {"first": 0.0, "last": 1.0, "1/2": 0.5, "1/4": 0.25, "3/4": 0.75}
 """Relative depths of the blocks that represent a network: 0 is the first block, 1 the last.
@@ -62,7 +72,7 @@ class Evidence:
     def _numbers(self) -> pd.DataFrame:
         rows = self.analysis.rows
         # the layers of a floor are draws
-        return rows[rows["value"].notna() & (rows["other_layer"] < 0) & ~is_floor(rows)]
+        return rows[rows["value"].notna() & (rows["other_layer"] < 0) & ~frames.is_floor(rows)]
 
     @cached_property
     def entry(self) -> TaskEntry:
@@ -120,11 +130,11 @@ class Evidence:
     def select(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
         rows = self.rows[(self.rows["metric"] == metric) & (self.rows["layer"] >= 0)]
-        return matching(rows, {"head": -1} | where)
+        return frames.matching(rows, {"head": -1} | where)
 
     def of_heads(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single heads."""
-        return matching(self.rows[self.rows["head"] >= 0], {"metric": metric} | where)
+        return frames.matching(self.rows[self.rows["head"] >= 0], {"metric": metric} | where)
 
     def array(self, name: str, axes: int, *backbones: str) -> Array | None:
         """An array with ``axes`` axes, of a backbone or of two by their names in order; None if missing."""
@@ -155,26 +165,24 @@ class Evidence:
         side = round(patches**0.5)
         return (side, side) if side * side == patches else (1, patches)
 
-    def depth_panels(
-        self, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str, *, alike: bool = False
-    ) -> list[Plot]:
-        """A line per backbone for several metrics or views, each in a panel with its own vertical scale.
+    def depth_panels(self, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str) -> list[Plot]:
+        """A line per backbone for several metrics or views, which share a vertical scale if of one metric.
 
         A panel without a name is a plot of its own. The axis has block numbers if all backbones have equally
-        many blocks, otherwise shares of the depth. Panels that are ``alike``, of one metric, share a vertical
-        scale, over shares of the depth.
+        many blocks, otherwise shares of the depth.
         """
         panels = {name: rows for name, rows in panels.items() if len(rows)}
         if not panels:
             return []
-        shares = alike or len({backbone.depth for backbone in among(self.known, *panels.values())}) > 1
+        shares = len({backbone.depth for backbone in among(self.known, *panels.values())}) > 1
+        alike = len({metric for rows in panels.values() for metric in rows["metric"]}) == 1
         points = [
             (panel, backbone.label, layer / (backbone.depth if shares else 1), value)
             for panel, rows in panels.items()
             for backbone in self.known
-            for layer, value in by_layer(rows, backbone.name)
+            for layer, value in frames.by_layer(rows, backbone.name)
         ]
-        frame, x = pd.DataFrame(points, columns=PANELS), "block / depth" if shares else "block"
+        frame, x = pd.DataFrame(points, columns=frames.PANELS), "block / depth" if shares else "block"
         if list(panels) == [""]:
             return [self.titled(Plot(frame.drop(columns="panel"), "lines", title, x, y), what)]
         order = tuple(backbone.label for backbone in self.backbones)
@@ -187,7 +195,7 @@ class Evidence:
             families.setdefault(backbone.family, []).append(backbone.name)
         panels = {family: rows[rows["backbone"].isin(names)] for family, names in families.items()}
         several = max(map(len, families.values()), default=0) > 1
-        return self.depth_panels(panels, f"{title} by family", metric, what, alike=True) if several else []
+        return self.depth_panels(panels, f"{title} by family", metric, what) if several else []
 
     def token_panels(self, titles: Mapping[str, str], y: str, **where: str | int) -> list[Block]:
         """A figure with a title for each kind of token, with a panel per metric."""
@@ -205,17 +213,18 @@ class Evidence:
         if heads.empty:
             return []
         series = {"one head": heads, "mean over heads": means[means["backbone"].isin(heads["backbone"])]}
-        points = backbone_points(self.known, series)
+        points = frames.backbone_points(self.known, series)
         return [self.titled(Plot(points, "points", "Every head", "block", metric), what)]
 
     def views(self, *metrics: str) -> dict[str, pd.DataFrame]:
-        """Rows of metrics by view: taps and poolings are named if there are several."""
+        """Rows of metrics by view: taps and tokens are named if there are several."""
         rows = self.rows[self.rows["metric"].isin(metrics) & (self.rows["layer"] >= 0)]
         keys = dict.fromkeys(zip(rows["metric"], rows["tap"], rows["pooling"], strict=True))
         several = [len({key[side] for key in keys}) > 1 for side in range(3)]
         by_view = {}
         for key in keys:
-            name = ", ".join(part for part, named in zip(key, several, strict=True) if named) or key[0]
+            words = (*key[:2], TOKENS.get(key[2], key[2]))
+            name = ", ".join(part for part, named in zip(words, several, strict=True) if named) or key[0]
             by_view[name] = self.select(key[0], tap=key[1], pooling=key[2])
         return by_view
 
@@ -238,9 +247,14 @@ class Wall:
     def order(self) -> str:
         """What rows and columns are, and which of them are shown, in a sentence or two."""
         order = WALL.format(rows=self.what)
-        if len(self.values) <= MOST_BLOCKS and len(self.rows) <= MOST_ROWS:
+        if len(self.values) <= self.most and len(self.rows) <= MOST_ROWS:
             return order
-        return f"{order} {CUT.format(blocks=MOST_BLOCKS, rows=MOST_ROWS, what=self.what)}"
+        return f"{order} {CUT.format(blocks=self.most, rows=MOST_ROWS, what=self.what)}"
+
+    @property
+    def most(self) -> int:
+        """The most blocks that are shown: half as many in few rows, so that maps are twice as large."""
+        return MOST_BLOCKS if len(self.rows) > FEW_ROWS else MOST_BLOCKS // 2
 
     def maps(self, panel: str) -> list[SmallMap]:
         """Small maps of a panel; maps without a number are left out."""
@@ -253,7 +267,7 @@ class Wall:
                 "" if self.kinds is None else str(self.kinds[block, row]),
             )
             for row in evenly(len(self.rows), MOST_ROWS)
-            for block in evenly(len(self.values), MOST_BLOCKS)
+            for block in evenly(len(self.values), self.most)
             if np.isfinite(self.values[block, row]).any()
         ]
 
@@ -268,20 +282,6 @@ def among(known: Sequence[BoardBackbone], *frames: pd.DataFrame) -> tuple[BoardB
     """The known backbones with rows in any of the frames."""
     names = {name for rows in frames for name in rows["backbone"]}
     return tuple(backbone for backbone in known if backbone.name in names)
-
-
-def matching(rows: pd.DataFrame, where: Mapping[str, str | int]) -> pd.DataFrame:
-    """Rows with those values in some columns."""
-    for column, value in where.items():
-        rows = rows[rows[column] == value]
-    return rows
-
-
-def by_layer(rows: pd.DataFrame, backbone: str) -> list[tuple[int, float]]:
-    """Layers and numbers of a backbone in order."""
-    rows = rows[rows["backbone"] == backbone]
-    pairs = zip(rows["layer"], rows["value"], strict=True)
-    return sorted((int(layer), float(value)) for layer, value in pairs)
 
 
 def in_depth_order(places: dict[str, int]) -> dict[str, int]:
@@ -303,14 +303,3 @@ def at_depths(panel: str, row: str, maps: Floats) -> list[SmallMap]:
 def evenly(count: int, most: int) -> list[int]:
     """At most ``most`` evenly spaced indices below ``count``, including the first and the last."""
     return sorted({round(step * (count - 1) / (most - 1)) for step in range(most)})
-
-
-def backbone_points(known: Sequence[BoardBackbone], series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Points of several numbers of every layer, a panel for each known backbone that has them."""
-    points = [
-        (backbone.label, name, layer, value)
-        for backbone in known
-        for name, rows in series.items()
-        for layer, value in by_layer(rows, backbone.name)
-    ]
-    return pd.DataFrame(points, columns=PANELS)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import pandas as pd
 
 from layerboard.leaderboards.blocks import blocks
-from layerboard.leaderboards.blocks.blocks import Block, Heading, Link, Page, Plot, Table, Text, said, slug
-from layerboard.leaderboards.blocks.display import number_text, pooling_name, pooling_rank
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Link, Page, Plot, Table, Text, said
+from layerboard.leaderboards.blocks.display import number_text
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.frames import is_floor
+from layerboard.leaderboards.board.frames import by_layer
 from layerboard.leaderboards.inside.analysis import analysis_blocks
-from layerboard.leaderboards.inside.evidence import Evidence, among, backbone_points, by_layer, matching
+from layerboard.leaderboards.inside.evidence import Evidence, among
 from layerboard.leaderboards.sections.provenance import provenance_blocks
 from layerboard.tasks.framework.registry import Headline
 
@@ -21,20 +21,12 @@ receptive fields. They **describe and do not rank**: higher is not better, and n
 leaderboard. ± is the 95 % margin of error, or both ends are given. Layers count from 1; an empty cell is a
 missing number, not a zero, and the last section gives the reason."""
 
-PROBES = ("fewshot", "linear")  # tasks whose scores are drawn
-
-PROBED = """\
-Accuracy of probes in each block by their input: the class token, the mean of the patch tokens, the mean of
-both, or one patch token (after Raghu et al., NeurIPS 2021, figure 11). The scores are those of the
-leaderboard, which has their table. One patch token is tested on other images than the rest, so compare the
-shapes of the lines, not their heights."""
-
 
 def inside_page(board: Board) -> Page:
     """The page of analyses of one suite, which must have some; ranking tasks are only drawn."""
     title, analyses = f"Inside the backbones: {board.suite}", board.analyses
     evidence = [Evidence(analysis, analyses.backbones, analyses.arrays) for analysis in analyses.groups]
-    further = [*probe_blocks(board), *provenance_blocks(analyses)]
+    further = provenance_blocks(analyses)
     titles = [block.text for block in further if isinstance(block, Heading) and block.level == 2]
     parts: list[Block] = [said(INSIDE_NOTE), *glance_blocks(evidence, titles)]
     parts += [block for each in evidence for block in analysis_blocks(each)]
@@ -46,37 +38,6 @@ def inside_page(board: Board) -> Page:
         for block in (*parts, *further)
     )
     return Page(analyses.page, title, tuple(shown))
-
-
-def probe_blocks(board: Board) -> list[Block]:
-    """The section on probes, whose scores are on the leaderboard: accuracy over depth by input.
-
-    Source: Raghu et al., NeurIPS 2021, figures 11 and 13.
-    """
-    parts: list[Block] = []
-    rows = board.measured[board.measured["task"].isin(PROBES) & (board.measured["tap"] == "block")]
-    # the primary metric in every pooling, not only in that of tables
-    rows = rows[rows["metric"].isin(rows.loc[rows["primary"].astype(bool), "metric"])]
-    rows = rows[rows["value"].notna() & ~is_floor(rows)]
-    for key, scores in rows.groupby(["task", "dataset", "protocol"], sort=True):
-        task, dataset, protocol = map(str, key)
-        metric = min(scores["metric"])
-        series = {
-            pooling_name(pooling): scores[(scores["pooling"] == pooling) & (scores["metric"] == metric)]
-            for pooling in sorted(set(scores["pooling"]), key=pooling_rank)
-        }
-        if task == PROBES[0]:
-            tokens = board.analyses.records.query("task == 'token-probes'").dropna(subset="value")
-            tokens = tokens[tokens["backbone"].isin(scores["backbone"]) & (tokens["layer"] >= 0)]
-            tokens = tokens[tokens["head"] == -1]
-            where = {"metric": "fewshot-10", "pooling": "token", "dataset": dataset, "protocol": protocol}
-            tokens = matching(tokens, where)
-            series |= {"one patch token": tokens} if len(tokens) else {}
-        title = f"Accuracy by what is read: {task} on {dataset} ({protocol})"
-        points = backbone_points(board.backbones, series)
-        name = slug(f"{task}.{dataset}.{protocol}.poolings")
-        parts.append(Plot(points, "lines", title, "block", f"{metric}, %", name=name))
-    return blocks.section(Heading(2, "Accuracy of probes over depth"), said(PROBED), *parts)
 
 
 READ = "Each analysis with its question, and the lowest and highest answer over the backbones:"

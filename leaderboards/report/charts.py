@@ -25,7 +25,6 @@ DARK = 0.62  # share of the colours, from the lowest, on which text is white
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
 CELL = {"type": "rect", "aria": False}  # a filled cell of a map
 FRAME = CELL | {"filled": False, "stroke": ACCENT, "strokeWidth": 2.5}  # around the cell of a best layer
-IS_ADVISED = "datum.role == 'advised'"
 IS_BEST = "datum.place == 'best'"  # whether a row is of the best layer of its backbone
 MEASURED = f"datum.place != '{OTHERS}'"
 IS_PICKED = "indexof({=picked}, datum.backbone) >= 0"

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
@@ -31,16 +32,21 @@ def literature_files(
 ) -> dict[str, str]:
     """The page and the CSV of the literature by file name.
 
-    ``depths`` are the numbers of blocks of the registry's backbones, ``records`` those of blocks that may
-    show an earlier layer to be better than a published last one.
+    ``depths`` are the numbers of blocks of the registry's backbones. ``records`` are those of a run: what is
+    published of its tasks and datasets comes first, and an earlier layer of it may be better than a published
+    last one.
     """
     frame = literature.literature(published, depths)
+    run = set() if records is None else {*zip(records["task"], records["dataset"], strict=True)}
+    others = [each not in run for each in zip(frame["task"], frame["dataset"], strict=True)]
+    frame = frame.iloc[np.argsort(others, kind="stable")]
     text = csv_text(frame)
     page = offline_page(
         *(NAME, "table", ["report"]),
         images=False,
         data=packed(text),
         frame=frame,
+        run=not all(others),
         heads=sorted_heads(HEADS, {}),
         rows=[*map(_row, frame.to_dict("records"))],
         groups=[*_groups(frame)],

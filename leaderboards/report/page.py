@@ -122,7 +122,7 @@ def _further_sections(
         shared = {"choices": choices, "rows": 0, "figures": figures}
         sections.append(_viewed("alike", "similarity", "How alike layers are (CKA)", ["alike"], shared))
     if beyond := section_blocks(board, beyond=True):
-        title = "Beyond one layer: trainings, sets of layers, variants of a backbone"
+        title = "Beyond one layer: kinds of vectors, trainings, sets of layers, variants"
         html = writer.html(collapsibles(beyond, "", level=3))
         sections.append(PageSection("beyond", "beyond one layer", title, html))
     sections += examples

@@ -29,15 +29,12 @@ that were trained on from it. Another seed shows how similar two trainings can b
 how much similarity needs no training."""
 
 MAPS = """\
-CKA of all blocks of each of these networks with each other, from 0 to 1, and its highest score of
-{task}, in brackets the difference from that of `{reference}` (after Raghu et al., figure 8)."""
+CKA of all blocks of each of these networks with each other, from 0 to 1, block 1 at the top; its highest
+score of {task}, in brackets the difference from that of `{reference}` (after Raghu et al., figure 8)."""
 
 PARTED = """\
 A block without skip connections may split a network into two parts. `within` is the mean CKA of two
 blocks on the same side of that block, `across` of two on different sides."""
-
-Similarities = Mapping[int, tuple[float, float, float]]
-"""By block, CKA with the same block of another backbone and its 95 % interval; NaN if not known."""
 
 
 def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
@@ -46,8 +43,7 @@ def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
     A variant of a backbone, such as another input size, is compared with the same variant of its reference.
     """
     trainings: dict[str, dict[str, Retraining]] = {}
-    known = {name: spec.retrained for name, spec in board.specs.items() if spec.retrained is not None}
-    for entry, training in known.items():
+    for entry, training in board.trainings.items():
         for name in board.labels:
             variant = Variant.of(name)
             reference = str(replace(variant, entry=training.reference))
@@ -58,13 +54,11 @@ def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
     return {name: others for name, others in every if {each.change for each in others.values()} - {UNTRAINED}}
 
 
-def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
-    """Similarity of the same blocks of two backbones, in order, by the CKA of one `CkaTable`."""
+def same_blocks(rows: pd.DataFrame, name: str, other: str) -> dict[int, list[float]]:
+    """CKA of the same blocks of two backbones, in order, with its 95 % interval; NaN if not known."""
     pairs = _pairs(rows, name, other)
-    fields = pairs[["layer", "other_layer", *INTERVAL]].itertuples(index=False, name=None)
-    same = {int(layer): (value, low, high) for layer, at, value, low, high in fields if layer == at}
-    unknown = np.nan, np.nan, np.nan
-    return {int(layer): same.get(int(layer), unknown) for layer in sorted(set(pairs["layer"]))}
+    same = pairs.loc[pairs["layer"] == pairs["other_layer"], ["layer", *INTERVAL]].sort_values("layer")
+    return {int(layer): numbers for layer, *numbers in same.itertuples(index=False, name=None)}
 
 
 def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, float]:

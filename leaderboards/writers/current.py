@@ -63,7 +63,7 @@ def _current(facts: Path, made_of: str) -> list[str]:
 def _made_of(board: Board, state: str) -> str:
     """Digest of what the pages of a board are made of."""
     digest = hashlib.blake2b(state.encode(), digest_size=16)
-    facts = (board.suite, board.published, board.specs, *board.records)
+    facts = (board.suite, board.published, board.trainings, *board.records)
     digest.update(repr(facts).encode(errors="surrogateescape"))
     digest.update(pd.util.hash_pandas_object(board.records, index=False).to_numpy().tobytes())
     return digest.hexdigest()

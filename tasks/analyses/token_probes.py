@@ -87,11 +87,10 @@ class TokenProbes(ImageAnalysis[Tensor]):
             drawn = draw_shots(labels, classes, SHOTS, seed)
             tested = np.setdiff1d(np.arange(len(labels)), drawn)
             times[tested] += 1
-            truth = as_tensor(labels[tested])
             for token in range(vectors.shape[1]):
                 tokens = as_tensor(vectors[:, token].astype(np.float32))
                 fitted = fit_few_shot(tokens[drawn], self.config)
-                right[tested, token] += fitted.correct(tokens[tested], truth)
+                right[tested, token] += fitted.classified(tokens[tested])[0] == labels[tested]
         return np.divide(right, times[:, None], out=np.full_like(right, np.nan), where=times[:, None] > 0)
 
 

@@ -1,4 +1,4 @@
-"""Few-shot classification: a closed-form linear probe (ridge regression) on a few random images per class.
+"""Closed-form linear probes (ridge regression) on a few random images per class, or on all training images.
 
 Sources: Dosovitskiy et al., ICLR 2021, section 4.1 (least squares on targets -1 and 1); Raghu et al.,
 NeurIPS 2021, appendices A and F; standardised features, the constant feature and a penalty of 2^10 as in
@@ -41,20 +41,27 @@ class RidgeProbe:
     @classmethod
     def fit(cls, train: Tensor, labels: Tensor, classes: int) -> "RidgeProbe":
         """Fit to features [n dim] and labels [n], 0 to classes - 1."""
-        wide = train.double()
-        mean = wide.mean(0)
-        deviation = wide.std(0, correction=0) + LEAST_DEVIATION
-        features = (wide - mean) / deviation
-        targets = torch.full((len(wide), classes), -1.0, dtype=torch.float64, device=wide.device)
-        targets[torch.arange(len(wide), device=wide.device), labels] = 1.0
-        sums = targets.sum(0)
-        if features.shape[1] + 1 > len(features):
+        rows, dim = train.shape
+        parts = torch.split(train, max(1, CHUNK_FLOATS // max(dim, classes)))  # in float64 one by one
+        none = torch.zeros(dim, dtype=torch.float64, device=train.device)
+        mean = sum((part.double().sum(0) for part in parts), none) / rows
+        squares = sum(((part.double() - mean).square().sum(0) for part in parts), none)
+        deviation = (squares / rows).sqrt() + LEAST_DEVIATION
+        target = 2 * torch.eye(classes, dtype=torch.float64, device=train.device) - 1  # of each class
+        sums = 2 * labels.bincount(minlength=classes).double() - rows
+        if dim + 1 > rows:
+            features = (train.double() - mean) / deviation
             spectrum, vectors = torch.linalg.eigh(features @ features.T)
-            basis, targets = features.T @ vectors, vectors.T @ targets
+            basis, targets = features.T @ vectors, vectors.T @ target[labels]
         else:
-            spectrum, basis = torch.linalg.eigh(features.T @ features)
-            targets = basis.T @ (features.T @ targets)
-        return cls(mean, deviation, basis, spectrum.clamp(min=0), targets, sums, len(wide))
+            gram, products = none.new_zeros(dim, dim), none.new_zeros(dim, classes)
+            for part, given in zip(parts, torch.split(labels, len(parts[0])), strict=True):
+                features = (part.double() - mean) / deviation
+                gram += features.T @ features
+                products += features.T @ target[given]
+            spectrum, basis = torch.linalg.eigh(gram)
+            targets = basis.T @ products
+        return cls(mean, deviation, basis, spectrum.clamp(min=0), targets, sums, rows)
 
     def weights(self, penalty: float) -> Tensor:
         """Weights of the standardised features, without the constant one: [dim classes]."""
@@ -105,10 +112,6 @@ class FewShotFit:
     probe: RidgeProbe
     penalty: float
 
-    def correct(self, features: Tensor, labels: Tensor) -> NDArray[np.bool_]:
-        """Whether each of the features [m dim] is classified as its label: [m]."""
-        return np.asarray(self.classified(features)[0] == labels.cpu().numpy())
-
     def classified(self, features: Tensor) -> tuple[Integers, Floats]:
         """Predicted class of features [m dim], ties to the lower class, and its confidence: [m] each.
 
@@ -143,27 +146,29 @@ def draw_shots(labels: Integers, classes: int, shots: int, seed: int) -> Integer
 def fit_few_shot(drawn: Tensor, rule: FewShotRule) -> FewShotFit:
     """A probe fitted to the features of all shots [classes shots dim], in the order of the draw.
 
-    With enough shots, the last of each class are held out, one in ``rule.held_out``. The penalty with the
-    highest accuracy on them is chosen, the largest of equal ones, and the probe is then fitted to all shots.
+    With enough shots, the last of each class are held out to choose the penalty, one in ``rule.held_out``.
     """
-    shots, penalty = drawn.shape[1], rule.penalty
-    held = shots // rule.held_out
-    if held and rule.penalties:
-        probe = _fit(drawn[:, : shots - held])
-        features, labels = _flat(drawn[:, shots - held :])
-        right = (probe.predict(features, rule.penalties) == labels).sum(1).tolist()
-        penalty = max(zip(right, rule.penalties, strict=True))[1]
-    return FewShotFit(_fit(drawn), penalty)
+    classes, shots = drawn.shape[:2]
+    labels = torch.arange(classes, device=drawn.device).repeat_interleave(shots)
+    held = torch.arange(shots, device=drawn.device) >= shots - shots // rule.held_out
+    penalties = rule.penalties if held.any() else ()
+    return fit_all(drawn.flatten(0, 1), labels, held.repeat(classes), classes, penalties or (rule.penalty,))
 
 
-def _flat(drawn: Tensor) -> tuple[Tensor, Tensor]:
-    """Features [classes shots dim] as rows, and their labels."""
-    labels = torch.arange(len(drawn), device=drawn.device).repeat_interleave(drawn.shape[1])
-    return drawn.flatten(0, 1), labels
+def fit_all(
+    train: Tensor, labels: Tensor, held: Tensor, classes: int, penalties: Sequence[float]
+) -> FewShotFit:
+    """A probe fitted to all features [n dim], with the penalty that is most accurate on the held-out rows.
 
-
-def _fit(drawn: Tensor) -> RidgeProbe:
-    return RidgeProbe.fit(*_flat(drawn), len(drawn))
+    ``held`` [n] marks these. For the choice the probe is fitted to the other rows; the largest of equally
+    accurate penalties is taken.
+    """
+    penalty = penalties[0]
+    if len(penalties) > 1:
+        probe = RidgeProbe.fit(train[~held], labels[~held], classes)
+        right = (probe.predict(train[held], penalties) == labels[held]).sum(1).tolist()
+        penalty = max(zip(right, penalties, strict=True))[1]
+    return FewShotFit(RidgeProbe.fit(train, labels, classes), penalty)
 
 
 def as_tensor(array: Features | Integers | NDArray[np.bool_], device: torch.device | None = None) -> Tensor:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.tasks.classification.calibration import calibration_gaps, expected_calibration_error
-from layerboard.tasks.classification.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.classification.few_shot import FewShotRule, as_tensor, draw_shots, fit_all, fit_few_shot
 from layerboard.tasks.classification.softmax import SoftmaxRule, fit_softmax, held_out, standardised
 from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification
@@ -348,12 +348,12 @@ def too_few(shots: int, fewest: int) -> str:
 
 
 _RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-_TRAINING = SoftmaxRule(epochs=20, batch=1024, momentum=0.9, rates=_RATES, held_out=100, least=4, seed=0)
+_TRAINING = SoftmaxRule(20, 1024, 0.9, _RATES, held_out=100, least=4, seed=0, penalties=_PENALTIES)
 
 
 @dataclass(frozen=True, eq=False)
 class LinearTask(LabelledTask):
-    """Classification of validation images by softmax regression on all training images."""
+    """Classification of validation images by softmax and ridge regression on all training images."""
 
     config: SoftmaxRule
     configs: ClassVar = {
@@ -371,21 +371,25 @@ class LinearTask(LabelledTask):
         return 3 * len(self.config.rates) * self.config.epochs * seen * len(train.classes)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """Top-1 accuracy in percent of the vectors as they are (``top1``) and standardised (``top1-bn``)."""
+        """Top-1 accuracy in percent of vectors as they are, standardised (``-bn``), by ridge regression."""
         images = self.labelled(vectors)
         if reason := images.unusable or unlearnable(images.train, images.labels):
             return Outcome((), empty=reason)
         if images.folds is not None and not images.fewest(len(self.classes)):
             return Outcome((), empty=UNTRAINED)
-        answers = {metric: Answers.none(len(images.truth)) for metric in ("top1", "top1-bn")}
+        answers = {metric: Answers.none(len(images.truth)) for metric in ("top1", "top1-bn", "top1-ridge")}
         classes = len(self.classes)
         for known, asked in images.parts:
             held = held_out(images.labels[known], classes, self.config)
             arrays = (images.labels[known], held, images.train[known], images.test[asked])
             labels, chosen, train, test = (as_tensor(array, device) for array in arrays)
             features = {"top1": (train, test), "top1-bn": standardised(train, test)}
-            for metric, (learnt, new) in features.items():
-                probe = fit_softmax(learnt, labels, chosen, classes, self.config)
-                answers[metric].given[asked], answers[metric].confidence[asked] = probe.classified(new)
+            given = {
+                metric: fit_softmax(learnt, labels, chosen, classes, self.config).classified(new)
+                for metric, (learnt, new) in features.items()
+            }
+            ridge = fit_all(train, labels, chosen, classes, self.config.penalties)
+            for metric, parts in (given | {"top1-ridge": ridge.classified(test)}).items():
+                answers[metric].given[asked], answers[metric].confidence[asked] = parts
         outcome = images.answered(answers, [*answers])
         return replace(outcome, predicted=self.predicted(images, answers["top1"]))

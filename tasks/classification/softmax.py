@@ -18,15 +18,16 @@ NOTHING = 1e-30
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxRule:
-    """Settings of the trained linear probe."""
+    """Settings of the linear probes on all labels."""
 
     epochs: int  # passes over the training images
     batch: int  # largest batch size
     momentum: float  # of stochastic gradient descent, in [0, 1)
     rates: tuple[float, ...]  # candidate learning rates for a batch of `RATED_BATCH`, trained in parallel
-    held_out: int  # one in this many training images of a class is held out to choose the rate
+    held_out: int  # one in this many training images of a class is held out to choose the rate or penalty
     least: int  # least number of held-out images of a class, but no more than half of it
     seed: int  # of the held-out images and of the order of the others
+    penalties: tuple[float, ...]  # candidates of the probe in closed form
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class SoftmaxProbe:
 
 
 def held_out(labels: Integers, classes: int, rule: SoftmaxRule) -> NDArray[np.bool_]:
-    """Whether each training image is held out to choose the learning rate: [n].
+    """Whether each training image is held out to choose the learning rate or penalty: [n].
 
     In each class one in ``rule.held_out`` images is held out, rounded, and at least ``rule.least``, but no
     more than half. One generator draws them in the order of the classes.

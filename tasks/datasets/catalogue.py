@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from layerboard.tasks.datasets.base import Data, DatasetEntry
-from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_100_RAGHU
+from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_RAGHU
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, has_defects, read_defects
@@ -35,7 +35,7 @@ from layerboard.zoo.view.photos import endings
 MOST_FOLDERS = 100  # folders in which images are looked for, to tell own images from datasets
 # in the order of tables
 DATASETS: tuple[DatasetEntry[Data], ...] = (
-    *(IMAGENET, CIFAR_10, CIFAR_100, CIFAR_100_RAGHU, PLACES_365, INATURALIST_2021),
+    *(IMAGENET, CIFAR_10, CIFAR_100, *CIFAR_RAGHU, PLACES_365, INATURALIST_2021),
     *(ROXFORD5K, RPARIS6K, DAVIS_2017_VAL, SPAIR_71K_TEST),
     *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET, MVTEC_AD, VISA, SOP, CUB, *VTAB),
 )

@@ -33,4 +33,7 @@ def _entry(name: str, classes: int, probe: ProbeSubset) -> ImageNetEntry:
 CIFAR_10 = _entry("cifar10", len(CLASSES), ProbeSubset(CLASSES, per_class=500))  # as many as ImageNet-50 has
 CIFAR_100 = _entry("cifar100", 100, ProbeSubset(None, per_class=50))
 # The split of Raghu et al., NeurIPS 2021, arXiv:2108.08810: the last 5,000 training images are validation.
-CIFAR_100_RAGHU = replace(CIFAR_100, name="cifar100-raghu", train=45_000, val=5_000, first_tested=45_000)
+CIFAR_RAGHU = tuple(
+    replace(entry, name=f"{entry.name}-raghu", train=45_000, val=5_000, first_tested=45_000)
+    for entry in (CIFAR_10, CIFAR_100)
+)

@@ -12,8 +12,6 @@ from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record, to_frame
 from layerboard.tasks.framework.base import Items, Over, Statistic
-from layerboard.zoo.registry.find import find
-from layerboard.zoo.spec import BackboneSpec, Retraining
 
 NAN = float("nan")
 KNN = task_key("knn", "mini-imagenet", "standard")
@@ -162,9 +160,3 @@ def scored(
 
 def frame(*groups: Iterable[Record]) -> pd.DataFrame:
     return to_frame([one for group in groups for one in group])
-
-
-def retrained_specs(trainings: Mapping[str, Retraining]) -> dict[str, BackboneSpec]:
-    """Entries of made-up backbones, by name, that are other trainings of others."""
-    (spec,) = find(["mini-fs"])
-    return {name: replace(spec, name=name, retrained=each) for name, each in trainings.items()}

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from layerboard.benchmark.engines.base import LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.engines.progress import Message, Reporter
-from layerboard.mini.facts import MINI_VERSION
 from layerboard.zoo.atomic import whole_file, write_whole
 from layerboard.zoo.errors import InputError
 from workshop.list_queue import results_in_order
+from workshop.render.facts import MINI_VERSION
 from workshop.render.sample import sample_image
 from workshop.render.templates import TEMPLATES
 from workshop.training.data import Pictures

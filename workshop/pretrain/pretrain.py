@@ -14,13 +14,13 @@ from layerboard.benchmark.engines.progress import Advance, Reporter
 from layerboard.benchmark.plan.folders import require_writable
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.mini import checkpoints
-from layerboard.mini.facts import MINI_VERSION
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec
 from workshop.pretrain.images import HELD_OUT, Wanted, rendered
 from workshop.pretrain.options import Pretraining, TrainingDtype
+from workshop.render.facts import MINI_VERSION
 from workshop.training.data import Pictures, require_batch, require_share
 from workshop.training.export import model_card, save_backbone
 from workshop.training.fs import require_block

@@ -7,11 +7,11 @@ from pathlib import Path
 from layerboard.benchmark.engines.base import LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.engines.progress import Message, Reporter
-from layerboard.mini.facts import MINI_VERSION
 from layerboard.tasks.datasets.classes import Classification
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
 from workshop.list_queue import results_in_order
+from workshop.render.facts import MINI_VERSION
 from workshop.render.write_packs import packed_files, write_dataset
 from workshop.render.writers.write import Piece, finish, missing_pieces, render_piece
 

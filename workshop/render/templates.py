@@ -9,7 +9,7 @@ from enum import Enum, IntEnum, unique
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from layerboard.mini.facts import MINI_CLASSES
+from workshop.render.facts import MINI_CLASSES
 from workshop.render.shapes import Capsule, Ellipse, Polygon, Ring, Shape
 
 # the individual's material that covers a part

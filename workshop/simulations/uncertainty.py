@@ -252,8 +252,8 @@ def of_shots(samples: int, shots: int, noise: float) -> list[float]:
         pixels, labels = digits(noise, layer)
         drawn = [pool[draw_shots(labels[pool], 10, shots, seed)] for seed in range(200)]
         probes = [fit_few_shot(as_tensor(pixels[rows]), rule) for rows in drawn]
-        truth = as_tensor(labels[test])
-        right.append([probe.correct(as_tensor(pixels[test]), truth) for probe in probes])
+        truth = labels[test]
+        right.append([probe.classified(as_tensor(pixels[test]))[0] == truth for probe in probes])
     hit = np.asarray(right, np.float64)  # [layers draws images]
     expected, held = hit.mean(axis=(1, 2)), np.zeros(2)
     for seed in range(samples):

@@ -23,9 +23,9 @@ from PIL import ExifTags, Image
 
 import layerboard
 from layerboard.mini.checkpoints import SUMS, WEIGHTS
-from layerboard.mini.facts import MINI_VERSION
 from layerboard.mini.packs import packaged_data
 from layerboard.tasks.datasets.reading.files import read_bytes
+from workshop.render.facts import MINI_VERSION
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "gallery"

@@ -11,7 +11,7 @@ from layerboard.zoo.entries.architecture import (
     split_affine,
 )
 from layerboard.zoo.entries.family import CENTRED, FAMILY, normalised
-from layerboard.zoo.spec import HALF, BackboneSpec
+from layerboard.zoo.spec import HALF, BackboneSpec, Retraining
 from layerboard.zoo.spec.origin import ORIGINAL
 from layerboard.zoo.spec.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
 
@@ -82,6 +82,16 @@ VIT_FAMILY = replace(
     trained_size=224,
 )
 VIT_1K = replace(VIT_FAMILY, supervision=FS.supervision, data=FS.data, repository="google/vit-{0}-224")
+WITH_LITTLE_DATA = {
+    f"timm:{name}": Retraining(f"vit-{size}-in21k", "on ImageNet-1k alone, by another recipe")
+    for name, size in (
+        ("vit_base_patch32_224.augreg_in1k", "b32"),
+        ("vit_base_patch16_224.augreg_in1k", "b16"),
+        ("deit3_large_patch16_224.fb_in1k", "l16"),
+        ("deit3_huge_patch14_224.fb_in1k", "h14"),
+    )
+}
+"""Trainings of these architectures on little data, by their names in timm."""
 DEIT_DISTILLED = replace(
     DEIT,
     supervision="labels of ImageNet-1k, and a ConvNet teacher's",

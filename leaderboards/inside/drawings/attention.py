@@ -12,14 +12,12 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Maps, Plot, SmallMap, Table, said
-from layerboard.leaderboards.board.frames import BoardBackbone
+from layerboard.leaderboards.board.frames import PANELS, BoardBackbone, backbone_points
 from layerboard.leaderboards.inside.evidence import (
-    PANELS,
     Array,
     Evidence,
     Wall,
     at_depths,
-    backbone_points,
     evenly,
     in_depth_order,
     not_drawn,
@@ -35,6 +33,7 @@ Attention distance in pixels of the heads of the first two and last two blocks, 
 a rising curve is a block with both local and global heads (after Raghu et al., NeurIPS 2021, figure 3). """
 
 MOST_IMAGES = 2
+WHITE = 235  # of what lies below maps that are of no single image
 NEAR = 15  # cells along a side of an aligned map that is drawn, the query in the middle
 
 HEADS = {
@@ -60,16 +59,18 @@ centre is attention to the patch itself, a bright spot beside it attention to a 
 Walmer et al., CVPR 2023, figures 3, 14 and 18). {order} What is far from the query is cut off."""
 
 KINDS = """\
-Kinds of heads by where the attention of a patch is on average: {kinds}. The first that applies counts.
-Examples of each kind in each backbone, the most concentrated ones (of the kind global the least); the table
-says which they are (after Walmer et al., CVPR 2023, figure 3)."""
+Kinds of heads by where the attention of a patch is on average: {kinds}. The first that applies counts. Of
+each kind that there is, an example in each backbone, the most concentrated one (of the kind global the
+least); the table says which (after Walmer et al., CVPR 2023, figure 3)."""
 
 ALIGNED_TITLE = "Attention maps relative to the query patch"
 KINDS_TABLE = "Number of heads of each kind, and the one that is drawn as block.head"
 
 GALLERY = """\
-Attention maps of the class token in single images, mean over heads, at several depths, and attention
-rollout through all blocks; of patch tokens where there is no class token. {depths}"""
+Attention maps of the class token, mean over heads, at several depths: averaged over all images, and in
+single ones, there with attention rollout through all blocks; of patch tokens where there is no class token.
+{depths}"""
+EVERY = "mean of all images"
 
 IOU = "saliency-iou"
 OVERLAPS = {
@@ -134,7 +135,7 @@ def draw_maps(evidence: Evidence) -> list[Block]:
         *wall(ALIGNED, _near(aligned), replace(framed, title=ALIGNED_TITLE), "aligned"),
         *_examples(evidence, aligned),
         *evidence.depth_panels(sides, title, "offset-heads", "offset-heads"),
-        *_gallery(evidence),
+        *_gallery(evidence, grids),
         evidence.lacking("Attention maps", aligned),
     ]
 
@@ -196,27 +197,32 @@ def _examples(evidence: Evidence, aligned: Mapping[BoardBackbone, Floats]) -> li
         body += [cells] if kinds is not None else []
     if not maps:
         return []
-    title = "Examples of each kind of head"
+    title, there_are = "Examples of each kind of head", {small.kind for small in maps}
+    maps = [small for small in maps if small.column in there_are]
     picture = Maps(tuple(maps), title, "attention", kinds=tuple(HEADS), dense=True)
     words = said(KINDS, kinds="; ".join(f"{kind}: {meaning}" for kind, meaning in HEADS.items()))
     table = Table(pd.DataFrame(body), caption=KINDS_TABLE, folded=True)
     return [words, evidence.titled(picture, "kinds"), table]
 
 
-def _gallery(evidence: Evidence) -> list[Block]:
-    """A few images with the attention of each backbone; empty if no backbone has stored any."""
+def _gallery(evidence: Evidence, means: Mapping[BoardBackbone, Floats]) -> list[Block]:
+    """The attention of each backbone on average and over a few images; empty without stored images.
+
+    ``means`` are average maps of every head, [blocks heads height width].
+    """
     names = ("sample_image", "sample_cls", "sample_rollout")  # kept together
     images, attended, rollout = (evidence.numbers(name, 4) for name in names)
     if not images:
         return []
     pictures = next(iter(images.values()))
     chosen = {f"image {number}": i for number, i in enumerate(evenly(len(pictures), MOST_IMAGES), 1)}
-    maps = []
+    maps = [small for each in means for small in at_depths(EVERY, each.label, means[each].mean(axis=1))]
+    pixels = {EVERY: np.full(pictures.shape[1:], WHITE, np.uint8)} if maps else {}
     for panel, image in chosen.items():
         for backbone in images:
             maps += at_depths(panel, backbone.label, attended[backbone][image])
             maps.append(SmallMap(panel, backbone.label, "rollout", rollout[backbone][image, -1]))
-    pixels = {panel: pictures[image].astype(np.uint8) for panel, image in chosen.items()}
+    pixels |= {panel: pictures[image].astype(np.uint8) for panel, image in chosen.items()}
     unit = "Brightness follows the root of attention."
     picture = Maps(tuple(maps), "Attention maps of single images", unit, images=pixels)
     return evidence.explained(GALLERY, maps, picture, "gallery")

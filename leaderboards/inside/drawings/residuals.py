@@ -3,8 +3,6 @@
 Sources: Raghu et al., NeurIPS 2021, figures 7 and E.2; Walmer et al., CVPR 2023, figure 23.
 """
 
-import pandas as pd
-
 from layerboard.leaderboards.blocks.blocks import Block, HeatMap, Matrix, own_span
 from layerboard.leaderboards.inside.evidence import Evidence
 
@@ -12,14 +10,13 @@ RATIO = "norm-ratio"
 HIGHEST = 10.0  # ratios are clipped here, as on the source's axis
 
 COSINE = "cosine-skip-output"
-TOKENS = {"cls": "class token", "patch": "patches"}
 
 PAIR = "skip-branch"
 SIDES = ("block of what is added", "block of what skips")
 
 SIMILAR = """\
-CKA of the skip connections (rows) with the branches (columns) of all blocks, on patch tokens (after Walmer et
-al., CVPR 2023, figure 23)."""
+CKA of the skip connections (rows, block 1 at the top) with the branches (columns) of all blocks, on patch
+tokens (after Walmer et al., CVPR 2023, figure 23)."""
 
 TERMS = """\
 Norm of the skip connection over the norm of the branch (attention or MLP), by token: in light columns
@@ -32,7 +29,7 @@ def draw_residuals(evidence: Evidence) -> list[Block]:
     ratios = evidence.numbers("ratio", 3)
     panels = [
         Matrix(
-            f"{backbone.label}, {half}", values[:, row].T, (0, evidence.first_block(backbone, len(values)))
+            f"{backbone.label}\n{half}", values[:, row].T, (0, evidence.first_block(backbone, len(values)))
         )
         for backbone, values in ratios.items()
         for row, half in enumerate(evidence.texts(backbone, "half"))
@@ -41,21 +38,12 @@ def draw_residuals(evidence: Evidence) -> list[Block]:
     scale, title = (0.0, min(span[1], HIGHEST)) if span else None, "Skip norm over branch norm, by token"
     picture = HeatMap(tuple(panels), title, "block", "token", RATIO, scale)
     title = "Skip norm over branch norm"
-    cosines = _by_half(evidence, COSINE)
     return [
         *evidence.explained(TERMS, panels, picture, "ratio"),
-        *evidence.depth_panels(_by_half(evidence, RATIO), title, RATIO, "ratio-depth"),
-        *evidence.depth_panels(cosines, "How far a half turns the stream", COSINE, "cosines"),
+        *evidence.depth_panels(evidence.views(RATIO), title, RATIO, "ratio-depth"),
+        *evidence.depth_panels(evidence.views(COSINE), "How far a half turns the stream", COSINE, "cosines"),
         evidence.lacking("Ratios of single tokens", ratios),
     ]
-
-
-def _by_half(evidence: Evidence, metric: str) -> dict[str, pd.DataFrame]:
-    return {
-        f"{tap}, {tokens}": evidence.select(metric, pooling=pooling, tap=tap)
-        for tap in dict.fromkeys(str(tap) for tap in evidence.rows["tap"])
-        for pooling, tokens in TOKENS.items()
-    }
 
 
 def draw_similarity(evidence: Evidence) -> list[Block]:
@@ -67,7 +55,7 @@ def draw_similarity(evidence: Evidence) -> list[Block]:
         of_patches = values[poolings.index("patch"), :, pairs.index(PAIR)]
         first = (evidence.first_block(backbone, values.shape[3]),) * 2
         named = zip(halves, of_patches, strict=True)
-        panels += [Matrix(f"{backbone.label}, {half}", table, first) for half, table in named]
+        panels += [Matrix(f"{backbone.label}\n{half}", table, first) for half, table in named]
     picture = HeatMap(tuple(panels), "How alike what skips and what is added are", *SIDES, "CKA", (0.0, 1.0))
     metric = f"cka-{PAIR}"
     rows = evidence.select(metric, pooling="patch")

@@ -16,47 +16,9 @@ from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.words import WORDS
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import Cli
+from tests.shared import table_rows
 
-SLIPS = (
-    ("run photos", "unexpected extra argument(s) (photos); usage: layerboard run [OPTIONS]"),
-    ("run -b mini-dino mini-moco knn", "which is a task; did you mean --tasks knn?"),
-    ("run -t knn mini-dino", "which is a backbone; did you mean --backbones mini-dino?"),
-    ("run -t paper", "which is a protocol; did you mean --protocol paper?"),
-    ("run -b mini-fs,mini-dino", "separate its names by blanks"),
-    ("run -t classification", "did you mean 'knn', 'fewshot' or 'linear'?"),
-    ("run -t KNN", "did you mean 'knn'?"),
-    ("run -t near-duplicates", "did you mean 'instances'?"),
-    ("run -t probing", "did you mean 'linear' or 'fewshot'?"),
-    ("run -b timm:*", "timm: takes a name"),
-    ("run --layers last", "blocks go by number"),
-    ("run --layers 4-", "found '4-'"),
-    ("run --protocol linear", "which is a task; did you mean --tasks linear?"),
-    ("run -b dino", "did you mean dino-s8, dino-b8"),
-    ("run --compress pca128", "did you mean pca:128?"),
-    ("run --transform whitening", "did you mean whiten?"),
-    ("list model", "WHAT takes backbones, tasks"),
-    ("run --layers quarters", "did you mean --fuse quarters?"),
-    ("run --poolings max", "`layerboard score knn` scores vectors that other code has pooled"),
-    ("run --poolings average", "did you mean mean?"),
-    ("run --taps attn", "did you mean attention?"),
-    ("run --dtype fp16", "did you mean float16?"),
-    ("run --fuse 4,8,12", "--fuse 4+8+12"),
-    ("run --fuse 12", "--fuse 12+..."),
-    ("recommend --license commercial", "did you mean --licence?"),
-    ("run --model mini-fs", "did you mean --backbones?"),
-    ("run --checkpoint mini-fs", "did you mean --weights or --backbones?"),
-    ("run --task=knn", "did you mean --tasks?"),
-    ("run --gpu", "did you mean --device?"),
-    ("run --failures", "layerboard run has no option '--failures'; `show` has it"),
-    ("recommend --max-ms 5", "did you mean --within ms=?"),
-    ("recommend --points 5", "`layerboard recommend -h` lists all"),
-    ("run --train photos", "has no option '--train'; `layerboard run -h` lists all"),
-    ("--nonsense", "layerboard has no option '--nonsense'; `layerboard -h` lists all"),
-    ("recommend --suite mini", "recommend has no option '--suite'; `run`, `show` or `report` has it"),
-    ("benchmark", "there is no command 'benchmark'; did you mean `layerboard run`?"),
-    ("recomend", "did you mean `layerboard recommend`?"),
-    ("knn", "there is no command 'knn'; `layerboard -h` lists all"),
-)
+SLIPS = table_rows(Path(__file__).with_name("slips.csv"))
 
 
 def test_words_for_other_names_are_few_and_mean_one_that_is_there() -> None:

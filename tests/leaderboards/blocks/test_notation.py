@@ -1,6 +1,6 @@
 import pytest
 
-from layerboard.leaderboards.blocks.blocks import Break, Code, Link, Strong, Text, said
+from layerboard.leaderboards.blocks.blocks import Code, Link, Marked, Strong, Text, said
 
 
 def test_our_own_sentences_are_read():
@@ -9,7 +9,7 @@ def test_our_own_sentences_are_read():
         "A ",
         Strong("strong"),
         " word,",
-        Break(),
+        Marked("break"),
         Code("code"),
         " and a ",
         Link("link", "page.csv"),

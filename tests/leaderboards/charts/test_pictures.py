@@ -165,6 +165,23 @@ def test_colours_need_no_scale():
     assert len(images(text)) == 1
 
 
+def test_long_names_are_read_to_their_end():
+    """Those of two networks of timm differ at the end; a line that is too long is broken."""
+    long = "timm:vit_base_patch16_224.augreg_in21k_ft_in1k"
+    maps = tuple(SmallMap(long, long, str(at), GRID) for at in range(12))
+    points = pd.concat([frame(long).assign(panel=panel) for panel in (long, "b", "c")])
+    panel = Matrix(f"{long}\nmlp", GRID, names=(("1", "2"), ("1", "2", "3")), titles=(long, long))
+    for picture, count in (
+        (Maps(maps, "T", "u"), 2),
+        (Plot(points, "lines", "T", "x", "y"), 2),
+        (HeatMap((panel,) * 3, "T", "", "", "u"), 9),
+    ):
+        svg = ET.fromstring(svg_file(picture))
+        words = "".join("".join(part.itertext()) for part in svg.iter(f"{SVG}text"))
+        assert "".join(words.split()).count(long) == count
+        assert "…" not in words
+
+
 def test_a_gallery_shows_each_image_under_veils_and_bare():
     maps = tuple(SmallMap(panel, row, "last", GRID) for panel in ("i", "j") for row in ("a", "b"))
     picture = Maps(maps, "T", "u", images={"i": IMAGE, "j": IMAGE[::-1]})

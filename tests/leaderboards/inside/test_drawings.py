@@ -13,13 +13,13 @@ from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.svg import svg_file
 from layerboard.leaderboards.inside.analysis import DRAWINGS, analysis_blocks
 from layerboard.leaderboards.inside.drawings.attention import HEADS
-from layerboard.leaderboards.inside.evidence import Evidence
+from layerboard.leaderboards.inside.evidence import Evidence, Wall
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.files import scored_path
 from layerboard.leaderboards.writers.markdown import markdown_page
 from layerboard.tasks.analyses.attention_maps import HeadClass
-from tests.leaderboards.builder import frame, layers
+from tests.leaderboards.builder import frame
 from tests.leaderboards.planted import DATASET, arrays, compared, metrics, plant, records
 from tests.leaderboards.reader import page_html
 
@@ -216,6 +216,8 @@ def test_a_wall_of_a_large_network_has_evenly_spaced_blocks_and_heads_and_says_s
     assert (len(heads), len(blocks), len(cls.maps)) == (16, 24, 16 * 24)
     assert (heads[0], heads[-1], blocks[0], blocks[-1]) == ("1", "24", "1", "40")
     assert "Of more than 24 blocks or 16 heads, evenly spaced ones are shown." in words(drawn)
+    few = Wall(np.ones((40, 4, 2, 2)), tuple("abcd"), "places").maps("")
+    assert len({small.column for small in few}) == 12  # of few rows, so that maps are large
 
 
 @pytest.mark.parametrize(("grid", "side"), [(4, 7), (8, 15), (14, 15), (16, 15), (28, 15), (37, 15)])
@@ -234,10 +236,14 @@ def test_aligned_maps_are_cut_around_the_query(tmp_path, grid, side):
 def test_single_images_stand_by_depth(planted):
     gallery = pictures(drawn_page("attention-maps", planted))[-1]
     kept = arrays("attention-maps", seed=0, **SIZES)
-    assert [one.column for one in gallery.maps[:6]][-2:] == ["last", "rollout"]
-    assert np.array_equal(gallery.maps[4].values, kept["sample_cls"][0, 4])
-    assert np.array_equal(gallery.maps[5].values, kept["sample_rollout"][0, 4])
-    assert list(gallery.images) == ["image 1", "image 2"]
+    means, single = gallery.maps[:10], gallery.maps[10:]  # of two backbones at five depths
+    assert {one.panel for one in means} == {"mean of all images"}
+    average = kept["cls_map"][4].mean(axis=0)[-means[4].values.size :]  # of heads; the patches come last
+    assert np.allclose(means[4].values.ravel(), average)
+    assert [one.column for one in single[:6]][-2:] == ["last", "rollout"]
+    assert np.array_equal(single[4].values, kept["sample_cls"][0, 4])
+    assert np.array_equal(single[5].values, kept["sample_rollout"][0, 4])
+    assert list(gallery.images) == ["mean of all images", "image 1", "image 2"]
 
 
 def test_receptive_fields_of_all_places_are_drawn(planted):
@@ -261,7 +267,7 @@ def test_ratios_are_tokens_by_blocks_with_the_class_token_on_top(planted):
     heat = pictures(drawn_page("residuals", planted))[0]
     kept = arrays("residuals", seed=0, **SIZES)["ratio"]
     assert [one.title for one in heat.panels] == [
-        f"{name}, {half}" for name in TWO for half in ("attention", "mlp")
+        f"{name}\n{half}" for name in TWO for half in ("attention", "mlp")
     ]
     assert np.allclose(heat.panels[1].values, kept[:, 1].T)
     assert heat.panels[0].first == (0, 1)
@@ -316,19 +322,3 @@ def test_numbers_of_whole_backbones_have_a_table_of_their_own(planted):
     assert "|   filter-rank |   position-distance-rho |" in text
     assert "| mini-dino  |         0.500 |                   0.500 |" in text
     assert "of every layer" not in text
-
-
-def test_probes_are_drawn_beside_the_analyses(planted):
-    scores = {"task": "fewshot", "metric": "top1-10shot", "backbone": "mini-dino"}
-    means = layers([15.0, 30.0], **scores, pooling="mean", primary=False)
-    ranked = [*layers([10.0, 20.0], **scores), *means]
-    drawn = inside_page(
-        Board.of(frame(records("token-probes", TWO, depth=2), ranked), "mini", arrays=planted)
-    )
-    probes = pictures(drawn)[-1]
-    assert probes.name == f"fewshot.{DATASET}.standard.poolings"
-    assert list(dict.fromkeys(probes.frame["series"])) == [
-        *("class token", "mean of the patch tokens", "one patch token")
-    ]
-    assert probes.frame["y"].tolist()[:4] == [10, 20, 15, 30]
-    assert set(probes.frame["panel"]) == {"mini-dino"}

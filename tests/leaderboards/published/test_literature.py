@@ -26,6 +26,7 @@ from layerboard.tasks.datasets.vtab import VTAB
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
 from tests.leaderboards.findings.test_reproduce import README
+from tests.shared import table_rows
 
 COUNTS = {
     "teaching-matters": 1 + 20 + 20 * 12 + 24 + 12,
@@ -75,32 +76,8 @@ ROWS = {
 """For each row of Table 5 of Teaching Matters the sums of its percents and of its best layers."""
 
 NEWER = {
-    ("aim-readme", "attentive-probe"): (652.7, 0),
-    ("capi-readme", "segment"): (126.2, 0),
-    ("capi-readme", "attentive-probe"): (329.5, 0),
-    ("dino-threads", "knn"): (75.1, 0),
-    ("dinov3-card", "retrieval"): (358.4, 0),
-    ("dinov3-card", "davis"): (464.3, 0),
-    ("dinov3-card", "spair"): (339.1, 0),
-    ("dinov3-card", "navi"): (362.2, 0),
-    ("franca-readme", "knn"): (411.4, 0),
-    ("franca-readme", "linear"): (420.9, 0),
-    ("franca-readme", "segment"): (371.1, 0),
-    ("franca-readme", "linear-segmentation"): (204.4, 0),
-    ("hummingbird-readme", "segment"): (1193.8, 6),
-    ("insid3-readme", "spair"): (193.7, 4),
-    ("pe-readme", "davis"): (293.5, 0),
-    ("radio-report", "zero-shot-classification"): (2034.226, 0),
-    ("tips-readme", "knn"): (816.2, 0),
-    ("pe-paper", "davis"): (881.0, 16),
-    ("pe-paper", "segment-trained"): (769.9, 0),
-    ("pe-paper", "depth-trained"): (5.638, 0),
-    ("dinov3-paper", "navi"): (436.6, 0),
-    ("dinov3-paper", "spair"): (370.1, 8),
-    ("dinov3-paper", "davis"): (1606.9, 24),
-    ("dinov3-paper", "retrieval"): (2315.4, 36),
-    ("omniprobe", "knn"): (9606.6, 138),
-    ("omniprobe", "soco"): (5265.67, 0),
+    (source, task): (float(total), int(number))
+    for source, task, total, number in table_rows(Path(__file__).with_name("newer.csv"))
 }
 """Of the sources of 2025 and 2026 the sum of each task's numbers, and how many can be compared with a run."""
 

@@ -12,6 +12,7 @@ from layerboard.leaderboards.findings.literature import literature
 from layerboard.leaderboards.published.literature import SOURCES, all_published
 from layerboard.leaderboards.report.literature import literature_files
 from layerboard.zoo.registry.find import all_specs
+from tests.leaderboards.builder import frame, layers
 
 DEPTHS = {spec.name: spec.depth for spec in all_specs()}
 MOST = 3_000_000  # bytes of the page
@@ -50,6 +51,14 @@ def test_each_row_names_a_group_of_the_page(files):
     assert len(groups) == literature(all_published(), DEPTHS)["group"].nunique() == len(set(anchors))
     told = {row[5][0].rstrip(":,") for row in groups}
     assert told == {"yes", "no"}
+
+
+def test_what_was_run_comes_first_and_fine_tuned_numbers_have_no_rank():
+    run = frame(layers([1.0], task="davis", dataset="davis-2017-val", metric="J&F"))
+    page = literature_files(all_published(), DEPTHS, run)["literature.html"]
+    tasks = [row[1][0] for row in rows_of(page, "Every published number")]
+    assert tasks[: tasks.count("davis")] == ["davis"] * tasks.count("davis")
+    assert "57 of networks that were fine-tuned on the task, which have no rank" in " ".join(page.split())
 
 
 def test_it_is_one_small_file_that_asks_for_nothing(files):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from layerboard.benchmark.plan.facts import known_specs
+from layerboard.benchmark.plan.facts import known_trainings
 from layerboard.leaderboards.blocks.blocks import Heading, HeatMap, Plot, Table
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.trainings import (
@@ -16,7 +16,7 @@ from layerboard.leaderboards.sections.trainings import (
 )
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import UNTRAINED, Retraining
-from tests.leaderboards.builder import NAN, frame, layers, pair, retrained_specs, unsure
+from tests.leaderboards.builder import NAN, frame, layers, pair, unsure
 
 FULL, SEED, NOSKIP, RAW = "full", "again", "no-skips", "raw"
 RETRAINED = {
@@ -24,11 +24,10 @@ RETRAINED = {
     NOSKIP: Retraining(FULL, "block 2 without skips", 2),
     RAW: Retraining(FULL, UNTRAINED),
 }
-SPECS = retrained_specs(RETRAINED)
 
 
-def board(*records, specs=SPECS):  # type: ignore[no-untyped-def]
-    return Board.of(frame(*records)).knowing(specs)
+def board(*records, trainings=RETRAINED):  # type: ignore[no-untyped-def]
+    return Board.of(frame(*records), trainings=trainings)
 
 
 def pairs(one: str, other: str, table, **changes):  # type: ignore[no-untyped-def]
@@ -64,9 +63,9 @@ def test_same_layers_are_the_diagonal_whichever_backbone_stands_first():
 def test_backbones_of_other_depths_share_their_first_blocks():
     table = [[0.9, 0.1, 0.2, NAN], [0.1, 0.2, 0.8, NAN], [NAN, NAN, NAN, NAN]]
     deeper = same_blocks(frame(pairs("short", "long", table)), "long", "short")
-    assert list(deeper) == [1, 2, 3, 4]
+    assert list(deeper) == [1, 2, 3]
     assert [cka for cka, *_ in deeper.values()][:2] == [0.9, 0.2]
-    assert np.isnan(deeper[4][0])
+    assert np.isnan(deeper[3][0])
     assert same_blocks(frame(planted()), FULL, "unknown") == {}
 
 
@@ -147,7 +146,7 @@ def test_continued_trainings_are_compared_at_each_size():
         *pairs("beit-b16@448px", "beit-b16-ft22k-ft1k@448px", np.eye(2)),
         *pairs("beit-b16", "beit-b16-ft22k-ft1k", np.eye(2)),
     ]
-    found = trainings_of(board(tuned, specs=known_specs()))
+    found = trainings_of(board(tuned, trainings=known_trainings()))
     assert {name: [*others] for name, others in found.items()} == {
         "beit-b16@448px": ["beit-b16-ft22k-ft1k@448px"],
         "beit-b16": ["beit-b16-ft22k-ft1k"],
@@ -156,22 +155,29 @@ def test_continued_trainings_are_compared_at_each_size():
 
 def test_other_poolings_are_tables_and_what_was_not_compared_is_not_said():
     records = frame(pairs(FULL, SEED, np.eye(3)))
-    cls = training_blocks(Board.of(records.assign(pooling="cls")).knowing(SPECS))
+    cls = training_blocks(Board.of(records.assign(pooling="cls"), trainings=RETRAINED))
     assert [type(one) for one in cls].count(Table) == 1
     assert not any(isinstance(one, Plot) for one in cls)
     assert training_blocks(board(pairs(FULL, "other", np.eye(3)))) == []
 
 
 def test_every_reference_of_the_registry_is_a_backbone_of_the_same_depth():
-    specs = {spec.name: spec for spec in all_specs()}
-    again = [spec for spec in specs.values() if spec.retrained is not None]
-    assert {"mini-fs64-10pct", "mini-fs64-noskip6", "beit-b16-ft22k-ft1k", "hiera-b-ft1k"} <= {
-        spec.name for spec in again
-    }
-    for spec in again:
-        assert specs[spec.retrained.reference].stages == spec.stages
-        assert spec.retrained.change
-        assert 0 <= spec.retrained.without_skips <= spec.depth
+    specs, again = {spec.name: spec for spec in all_specs()}, known_trainings()
+    assert {"mini-fs64-10pct", "mini-fs64-noskip6", "beit-b16-ft22k-ft1k", "hiera-b-ft1k"} <= {*again}
+    for name, training in again.items():
+        reference = specs[training.reference]
+        assert specs.get(name, reference).stages == reference.stages
+        assert training.change
+        assert 0 <= training.without_skips <= reference.depth
+
+
+def test_a_training_on_little_data_stands_beside_that_on_much():
+    names = "vit-l16-in21k", "timm:deit3_large_patch16_224.fb_in1k"
+    ((much, little),) = trainings_of(board(pairs(*names, np.eye(2)), trainings=known_trainings())).items()
+    assert (much, {name: each.change for name, each in little.items()}) == (
+        names[0],
+        {names[1]: "on ImageNet-1k alone, by another recipe"},
+    )
 
 
 def test_an_untrained_network_alone_has_no_section():

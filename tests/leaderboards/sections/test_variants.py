@@ -16,7 +16,7 @@ from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import Record
 from layerboard.leaderboards.sections.variants import TITLE, Gain, gains_of, references_of, variant_blocks
 from layerboard.zoo.spec import UNTRAINED, Retraining, Variant
-from tests.leaderboards.builder import NAN, floor, frame, layers, retrained_specs, unsure, write_layers
+from tests.leaderboards.builder import NAN, floor, frame, layers, unsure, write_layers
 from tests.leaderboards.findings.test_reproduce import README, final
 from tests.leaderboards.shown import render_blocks, render_page
 
@@ -112,8 +112,7 @@ def test_another_training_of_a_network_is_a_variant_of_it() -> None:
     names = ("full", "again", "raw", "other", "other-raw")
     found = frame(*(layers([10.0 * at, 5.0], backbone=name) for at, name in enumerate(names, 1)))
     facts = {"again": ("full", "another seed"), "raw": ("full", UNTRAINED), "other-raw": ("other", UNTRAINED)}
-    specs = retrained_specs({name: Retraining(*fact) for name, fact in facts.items()})
-    board = Board.of(found).knowing(specs)
+    board = Board.of(found, trainings={name: Retraining(*fact) for name, fact in facts.items()})
     assert {gain.best.backbone: (gain.plain.backbone, gain.gain.value) for gain in gains_of(board)} == {
         "again": ("full", 10.0),
         "raw": ("full", 20.0),

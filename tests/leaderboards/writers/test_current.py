@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layerboard.benchmark.plan.facts import known_specs
+from layerboard.benchmark.plan.facts import known_trainings
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.near_duplicates import NearDuplicates, write_near_duplicates
 from layerboard.leaderboards.records import state
@@ -30,8 +30,8 @@ def write_changed(board, output):
 
 def board_of(output, suite="mini"):
     records = of_suite(folder_records(output / "records"), suite)
-    board = Board.of(records, suite, items=output / "items", arrays=output / "arrays")
-    return board.knowing({name: spec for name, spec in known_specs().items() if name.startswith("mini")})
+    known = {name: training for name, training in known_trainings().items() if name.startswith("mini")}
+    return Board.of(records, suite, items=output / "items", arrays=output / "arrays", trainings=known)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_whatever_pages_are_made_of_makes_them_stale(output, quick, change):
 
 def test_a_library_or_what_a_board_knows_makes_them_stale(output, quick, monkeypatch):
     board = board_of(output)
-    assert write_changed(replace(board, specs={}), output)[1]
+    assert write_changed(replace(board, trainings={}), output)[1]
     assert write_changed(board, output)[1]
     seen = board.only(board.records.assign(seen="†"))  # what the registry says of trainings
     assert write_changed(seen, output)[1]

@@ -2,12 +2,12 @@ import pandas as pd
 import pytest
 
 from layerboard.leaderboards.blocks.blocks import (
-    Break,
     Bullets,
     Cell,
     Code,
     Heading,
     Link,
+    Marked,
     Numbers,
     Page,
     Plot,
@@ -27,7 +27,7 @@ def written(*blocks):
 def test_every_block_is_written_and_figures_and_numbers_are_not():
     blocks = (
         Heading(2, "H"),
-        Text(("one ", Strong("two"), Break(), Code("x"), Link("l", "a b.csv"))),
+        Text(("one ", Strong("two"), Marked("break"), Code("x"), Link("l", "a b.csv"))),
         Text(()),
         Plot(FRAME, "lines", "f", "x", "y"),
         Bullets(("i", "j")),

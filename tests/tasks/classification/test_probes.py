@@ -1,6 +1,7 @@
 """Few-shot and trained linear probes as tasks: which images they see, and what they say where they cannot."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from layerboard.tasks.classification.few_shot import as_tensor, draw_shots, fit_few_shot
 from layerboard.tasks.classification.probes import FewShotTask, LinearTask
+from layerboard.tasks.classification.softmax import held_out
 from layerboard.tasks.framework.base import Outcome, Statistic
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of
@@ -44,9 +46,8 @@ def by_source(train: Floats, val: Floats) -> dict[str, Floats]:
 def values(outcome: Outcome) -> dict[str, float]:
     """Accuracies by metric."""
     scores = {score.metric: score.value for score in outcome.scores}
-    assert {f"ECE {metric}" for metric in scores if metric in ("top1", "top1-bn", "top1-10shot")} == {
-        metric for metric in scores if metric.startswith("ECE")
-    }
+    sure = ("top1", "top1-bn", "top1-ridge", "top1-10shot")
+    assert {f"ECE {each}" for each in scores if each in sure} == {each for each in scores if "ECE" in each}
     return {metric: value for metric, value in scores.items() if not metric.startswith("ECE")}
 
 
@@ -59,7 +60,8 @@ def test_few_shot_scores_are_means_over_three_draws() -> None:
         right = [
             fit_few_shot(
                 as_tensor(train[draw_shots(TRAIN, 4, shots, seed)]), config_of(STANDARD, "fewshot")
-            ).correct(as_tensor(val), as_tensor(VAL))
+            ).classified(as_tensor(val))[0]
+            == VAL
             for seed in (0, 1, 2)
         ]
         metric = f"top1-{shots}shot"
@@ -96,3 +98,22 @@ def test_the_trained_probe_is_scored_with_and_without_standardising() -> None:
     plain, scaled = (values(LINEAR.score(by_source(train * one, val * one))) for one in (1, scale))
     assert scaled["top1"] != plain["top1"]
     assert scaled["top1-bn"] == plain["top1-bn"]
+
+
+def test_the_probe_in_closed_form_is_ridge_regression_on_all_images() -> None:
+    train, val = features(2.0)
+    held, penalties = held_out(TRAIN, 4, LINEAR.config), LINEAR.config.penalties
+
+    def right(penalty: float, known: NDArray[np.bool_], asked: Floats, truth: NDArray[np.int64]) -> Any:
+        sides = [(each - train[known].mean(0)) / train[known].std(0) for each in (train[known], asked)]
+        learnt, new = (np.column_stack([side, np.full(len(side), 100.0)]) for side in sides)
+        targets = 2.0 * np.eye(4)[TRAIN[known]] - 1
+        weights = np.linalg.solve(learnt.T @ learnt + penalty * np.eye(9), learnt.T @ targets)
+        return (new @ weights).argmax(1) == truth
+
+    chosen = max((right(each, ~held, train[held], TRAIN[held]).sum(), each) for each in penalties)[1]
+    outcome = LINEAR.score(by_source(train, val))
+    assert outcome.items is not None
+    expected = right(chosen, held | ~held, val, VAL)
+    assert 0 < expected.mean() < 1
+    assert np.array_equal(outcome.items.values["top1-ridge"], 100.0 * expected)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_100_RAGHU
+from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_RAGHU
 from layerboard.tasks.datasets.packs.hub_tables import tables_of
 from layerboard.tasks.datasets.reading.files import data_root
 from layerboard.zoo.errors import InputError
 
 CLASSES = ["apple", "aquarium_fish", "baby"]
 LABELS = {"train": [2, 0, 1, 0, 2, 1], "test": [1, 2]}
-SPLIT = replace(CIFAR_100_RAGHU, classes=3, train=4, val=2, first_tested=4)
+SPLIT = replace(CIFAR_RAGHU[1], classes=3, train=4, val=2, first_tested=4)
 
 
 def write_tables(folder: Path, label: str = "fine_label") -> Path:

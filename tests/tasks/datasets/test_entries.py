@@ -14,7 +14,7 @@ from PIL import Image
 from layerboard.benchmark.plan.suites import SUITES, Suite
 from layerboard.tasks.datasets.base import DatasetEntry
 from layerboard.tasks.datasets.catalogue import DATASETS, GROUPS, State
-from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_100_RAGHU
+from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_RAGHU
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.defects import MVTEC_AD, VISA
@@ -139,7 +139,7 @@ class TestClassFolders(OwnDatasetCase):
 
 
 class TestNumberedImages(DatasetCase):
-    entry = CIFAR_100_RAGHU
+    entry, *alike = CIFAR_RAGHU[::-1]
     counts = MappingProxyType({"classes": 3, "train": 8, "val": 4})
     choices = MappingProxyType({"first_tested": 8})
     complete = "3 of 3 classes, 8 of 8 train images, 4 of 4 val images"

@@ -142,7 +142,7 @@ def test_few_shots_are_drawn_outside_of_the_fold(groups: NDArray[np.int64] | Non
         for seed in range(3):
             drawn = vectors[known][draw_shots(labels[known], CLASSES, 5, seed)]
             probe = fit_few_shot(as_tensor(drawn), task.config)  # type: ignore[attr-defined]
-            right[seed, asked] = probe.correct(as_tensor(vectors[asked]), as_tensor(labels[asked]))
+            right[seed, asked] = probe.classified(as_tensor(vectors[asked]))[0] == labels[asked]
     assert outcome.items is not None
     assert outcome.items.values["top1-5shot"] == pytest.approx(100 * right.mean(axis=0))
     assert "of every class; one class has" in outcome.missing["top1-25shot"]

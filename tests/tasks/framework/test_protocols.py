@@ -81,7 +81,7 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
         FewShotRule((10, 1, 5, 25), (0, 1, 2), PENALTIES, 5, 1024.0),
         FewShotRule((10, 1, 5, 25), (0, 1, 2), (), 5, 1024.0),
     ),
-    "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0), SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0)),
+    "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0, PENALTIES),) * 2,
     "cluster-image": (ClusterConfig(10, 0, Tiles(448, 224)), ClusterConfig(10, 0, Tiles(448, 224))),
     "cka": (CkaConfig(("cls", "mean", "patch"), False), CkaConfig(("cls", "patch", "all"), True)),
     "regress": (TargetConfig(ResizeCrop(256, 224), (1e-4, *TENS, 1e4), 20),) * 2,

@@ -12,12 +12,12 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 from layerboard.benchmark.plan.suites import MINI_SUITE
-from layerboard.mini import facts
 from layerboard.mini.packs import packaged_data
 from layerboard.tasks.datasets.defects import read_defect
 from layerboard.tasks.datasets.reading.files import is_file, open_image, read_bytes
 from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
 from layerboard.tasks.datasets.scenes import read_classes
+from workshop.render import facts
 from workshop.render.masks import voc_palette
 from workshop.render.templates import TEMPLATES
 from workshop.render.writers import WRITERS, defects, imagenet, partimagenet, spair, voc

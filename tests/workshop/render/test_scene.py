@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from layerboard.mini import facts
+from workshop.render import facts
 from workshop.render.individual import GROUNDS, HABITS, draw_individual
 from workshop.render.lighting import draw_light
 from workshop.render.sample import sample_image

@@ -1,53 +1,22 @@
 """What trainings have seen of the datasets of tasks."""
 
+from pathlib import Path
+
 import pytest
 
 from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.zoo.registry.find import all_specs, find
-from layerboard.zoo.spec.seen import LVD_142M, NO, TEXTS, UNKNOWN, Seen, Training
+from layerboard.zoo.spec.seen import LVD_142M, UNKNOWN, Seen, Training
+from tests.shared import table_rows
 
-MARKS = {
-    ("dino-b16", "imagenet"): "images",
-    ("dino-b16", "partimagenet"): "images",
-    ("dino-b16", "coco-val2017"): NO,
-    ("dino-resnet50", "imagenet"): "images",
-    ("fs-b16", "imagenet"): "images, labels",
-    ("fs-b16", "partimagenet"): "images",
-    ("swinv2-b", "imagenet"): "images, labels",
-    ("bit-50", "imagenet"): "images, labels",
-    ("beit-b16", "imagenet"): "images",
-    ("beit-b16", "coco-val2017"): UNKNOWN,
-    ("beit-b16-ft22k-ft1k", "imagenet"): "images, labels",
-    ("ijepa-h14-22k", "imagenet"): "images",
-    ("dinov2-b14", "imagenet"): "images",
-    ("dinov2-g14-reg", "ade20k-val"): "similar images",
-    ("dinov2-b14", "davis-2017-val"): UNKNOWN,
-    ("dinov3-b16", "imagenet"): "images",
-    ("dinov3-b16", "ade20k-val"): UNKNOWN,
-    ("clip-b16", "imagenet"): f"{UNKNOWN}, {TEXTS}",
-    ("siglip2-b16", "coco-val2017"): f"{UNKNOWN}, {TEXTS}",
-    ("franca-b14-in21k", "imagenet"): "images",
-    ("franca-l14-laion600m", "imagenet"): UNKNOWN,
-    ("capi-l14-places205", "ade20k-val"): "images of its source",
-    ("capi-l14-places205", "imagenet"): NO,
-    ("capi-l14-lvd142m", "roxford5k"): "similar images",
-    ("vjepa2-l16", "imagenet"): "images",
-    ("vjepa2-l16", "davis-2017-val"): UNKNOWN,
-    ("sam-b16", "imagenet"): "images",
-    ("sam-b16", "coco-val2017"): NO,
-    ("hiera-b", "imagenet"): "images",
-    ("hiera-b-ft1k", "imagenet"): "images, labels",
-    ("c-radio-v3-h16", "imagenet"): f"by a teacher, {TEXTS}",
-    ("mini-fs", "imagenet"): NO,
-    ("random", "imagenet"): NO,
-}
+MARKS = table_rows(Path(__file__).with_name("marks.csv"))
 
 
-@pytest.mark.parametrize(("name", "dataset"), MARKS)
-def test_marks(name: str, dataset: str) -> None:
+@pytest.mark.parametrize(("name", "dataset", "mark"), MARKS)
+def test_marks(name: str, dataset: str, mark: str) -> None:
     (spec,) = find([name])
     assert spec.seen is not None
-    assert spec.seen.mark(dataset) == MARKS[name, dataset]
+    assert spec.seen.mark(dataset) == mark
 
 
 def test_marks_of_dinov2_are_those_of_its_table() -> None:

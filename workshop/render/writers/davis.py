@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from layerboard.mini import facts
+from workshop.render import facts
 from workshop.render.background import Prop, draw_backdrop, draw_pole, paint_props, scatter
 from workshop.render.canvas import Canvas
 from workshop.render.individual import draw_individual

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from layerboard.mini.facts import DEFECTIVE_PER_KIND, GOOD_PER_PRODUCT, PRODUCTS, REFERENCES_PER_PRODUCT
 from workshop.render.background import draw_backdrop
+from workshop.render.facts import DEFECTIVE_PER_KIND, GOOD_PER_PRODUCT, PRODUCTS, REFERENCES_PER_PRODUCT
 from workshop.render.individual import Individual, draw_individual
 from workshop.render.lighting import draw_light
 from workshop.render.scene import Camera, Figure, moved, placed, render

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from layerboard.mini.facts import CLASSES, TRAIN_PER_CLASS, VAL_PER_CLASS
+from workshop.render.facts import CLASSES, TRAIN_PER_CLASS, VAL_PER_CLASS
 from workshop.render.individual import draw_individual
 from workshop.render.seeds import Namespace, generator
 from workshop.render.still import Still, Variation, draw_still

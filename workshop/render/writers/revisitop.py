@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from layerboard.mini import facts
+from workshop.render import facts
 from workshop.render.individual import Individual, draw_individual
 from workshop.render.seeds import Namespace, generator
 from workshop.render.still import Still, Variation, draw_still

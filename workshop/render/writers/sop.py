@@ -6,7 +6,7 @@ Things of one class that follow each other have the same materials, so that colo
 from collections.abc import Sequence
 from pathlib import Path
 
-from layerboard.mini.facts import THING_IMAGES_EACH, THINGS
+from workshop.render.facts import THING_IMAGES_EACH, THINGS
 from workshop.render.individual import Individual, draw_individual
 from workshop.render.seeds import Namespace, generator
 from workshop.render.still import Still, Variation, draw_still

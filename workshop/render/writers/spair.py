@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from layerboard.mini import facts
+from workshop.render import facts
 from workshop.render.individual import draw_individual
 from workshop.render.scene import landmark_points, visible_landmarks
 from workshop.render.seeds import Namespace, generator

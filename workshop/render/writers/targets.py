@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from layerboard.mini.facts import TARGET_IMAGES
 from workshop.render.background import draw_backdrop
+from workshop.render.facts import TARGET_IMAGES
 from workshop.render.individual import draw_individual
 from workshop.render.lighting import draw_light
 from workshop.render.scene import render

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.mini.facts import SCENES_TRAIN, SCENES_VAL
 from workshop.render.background import Prop, draw_backdrop, draw_prop
+from workshop.render.facts import SCENES_TRAIN, SCENES_VAL
 from workshop.render.individual import draw_individual
 from workshop.render.lighting import draw_light
 from workshop.render.masks import write_mask

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from layerboard.mini.facts import MINI_VERSION
 from layerboard.zoo.atomic import temporary_folder, write_whole
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.reading import read_regular
+from workshop.render.facts import MINI_VERSION
 from workshop.render.writers import WRITERS
 from workshop.render.writers.base import Note, Writer
 
