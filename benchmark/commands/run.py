@@ -222,7 +222,7 @@ def _planned(foreseen: "Forecast") -> Result:
         scores = steps["what"].str.startswith(("scoring", "comparing"))
         times = [as_time(float(steps.loc[chosen, "seconds"].sum())) for chosen in (~scores, scores)]
         images, disk = f"{int(steps['images'].sum()):,}", bytes_text(float(steps["disk"].sum()))
-        rows.append([name or "together", images, *times, disk])
+        rows.append([name or "start, pairs, pages", images, *times, disk])
     table = pd.DataFrame(rows, columns=["", "images", "passes", "scores", "disk"])
     side = "one after the other" if foreseen.workers == 1 else f"{foreseen.workers} side by side"
     backbones = len({step.backbone for step in foreseen.steps if step.images})
