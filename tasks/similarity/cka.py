@@ -17,6 +17,7 @@ from torch import Tensor
 from layerboard.tasks.framework.base import FINITE, Group, PairFindings, digest
 from layerboard.tasks.framework.feeds import WHOLE_GRIDS
 from layerboard.tasks.framework.measurers import Measurer
+from layerboard.tasks.framework.registry import DIRECTIONS
 from layerboard.tasks.framework.sources import ProbedImages, batch_slices
 from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.framework.task import ComparisonTask, FedTask
@@ -28,8 +29,9 @@ from layerboard.tasks.similarity.metric import (
     finite_gram,
     gram_matrix,
     rounded_centred,
+    scaled_gram,
 )
-from layerboard.zoo.spec import Layer
+from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 from layerboard.zoo.view.views import View
 
 PATCHES = ("patch", "all")  # poolings that need the stored Gram matrices of the patches
@@ -108,6 +110,12 @@ class Grams:
         """U-centred Gram matrices [... n n] in float32, all zeros where the features do not vary."""
         return rounded_centred(gram, min_max=self.config.min_max)
 
+    def variance(self, gram: Tensor) -> Tensor:
+        """The variance of all features together, of Gram matrices [... n n]: [...] float64."""
+        gram = (scaled_gram(gram) if self.config.min_max else gram).double()
+        count = gram.shape[-1]
+        return (gram.diagonal(dim1=-2, dim2=-1).sum(-1) - gram.sum((-2, -1)) / count) / (count - 1)
+
 
 @dataclass(frozen=True, eq=False)
 class CkaTask(ComparisonTask, FedTask):
@@ -138,8 +146,7 @@ class CkaTask(ComparisonTask, FedTask):
 
     @property
     def scored_fingerprint(self) -> str:
-        repeats = self.config.repeats
-        return self.fingerprint if repeats == 1 else digest("repeats", repeats, self.fingerprint)
+        return digest(DIRECTIONS, self.config.repeats, self.fingerprint)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         return _GramMeasurer(self.grams)
@@ -160,10 +167,10 @@ class CkaTask(ComparisonTask, FedTask):
             row for row, each in enumerate(backbones) if needed is None or needed in each.of_source.poolings()
         ]
         members = [row for row in there if not backbones[row].refusal]
-        value = error = np.zeros((0, 0))
+        value = error = directions = np.zeros((0, 0))
         few = "" if any(self.grams.batches_of(backbones[0].of_source.shown)) else TOO_FEW
         if members and not few:
-            value, error = cka_matrix(self.grams, [backbones[row] for row in members], pooling)
+            value, error, directions = cka_matrix(self.grams, [backbones[row] for row in members], pooling)
         owner = np.repeat(members, [len(backbones[row].layers) for row in members])
         for first, second in combinations_with_replacement(there, 2):
             layers, others = backbones[first].layers, backbones[second].layers
@@ -173,6 +180,10 @@ class CkaTask(ComparisonTask, FedTask):
                 block = np.ix_(owner == first, owner == second)
                 values, errors, reason = value[block], error[block], UNDEFINED
             yield PairFindings(first, second, "CKA", layers, others, values, errors, reason)
+            if first == second and not (backbones[first].refusal or few):
+                own = directions[owner == first][:, None]
+                unsure = np.full_like(own, np.nan)
+                yield PairFindings(first, second, DIRECTIONS, layers, (WHOLE_BACKBONE,), own, unsure, reason)
 
 
 class _GramMeasurer(Measurer[Tensor]):
@@ -193,24 +204,30 @@ class _GramMeasurer(Measurer[Tensor]):
         return super().finish(layer) or {"gram": torch.zeros(0)}
 
 
-def cka_matrix(grams: Grams, backbones: Sequence[StoredBackbone], pooling: str) -> tuple[Floats, Floats]:
-    """CKA over all layers of the backbones, in order, and its standard errors over the images.
+def cka_matrix(
+    grams: Grams, backbones: Sequence[StoredBackbone], pooling: str
+) -> tuple[Floats, Floats, Floats]:
+    """CKA over all layers of the backbones, in order, its standard errors over the images, and `DIRECTIONS`.
 
     One matrix product per batch serves all layers of all backbones. NaN if a layer does not vary over the
     images, or was not finite in any batch.
     """
-    accumulator = CkaAccumulator(errors=True)
+    accumulator, variances = CkaAccumulator(errors=True), list[Tensor]()
     stacks = [_grams(grams, backbone, pooling) for backbone in backbones]
     for batch in zip(*stacks, strict=True):
-        accumulator.add(torch.cat(batch))
+        centred, variance = map(torch.cat, zip(*batch, strict=True))
+        accumulator.add(centred)
+        variances.append(variance)
     # repeats show the same images again, which are no further sample
     repeats = 1 if pooling in PATCHES else grams.config.repeats
     errors = accumulator.standard_error() * repeats**0.5
-    return accumulator.matrix().cpu().numpy(), errors.cpu().numpy()
+    squares = accumulator.sums()[0].diagonal() / len(variances)  # of the eigenvalues, unbiased
+    directions = torch.stack(variances).mean(0).square() / torch.where(squares > 0, squares, torch.nan)
+    return tuple(each.cpu().numpy() for each in (accumulator.matrix(), errors, directions))
 
 
-def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[Tensor]:
-    """U-centred Gram matrices [layers images images] of every batch with enough readable images.
+def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[tuple[Tensor, Tensor]]:
+    """U-centred Gram matrices [layers images images] of every batch with enough readable images; variances.
 
     A layer that could not be measured is NaN, which affects only its own rows and columns of the result.
     """
@@ -223,10 +240,12 @@ def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[Ten
             parts = [torch.from_numpy(stored[batch]).to(backbone.device)] if stored else []
             if pooled:
                 parts.append(_pooled_grams(grams, backbone, pooled, images))
-            yield grams.centred(reduce(torch.add, parts))  # inner products add over tokens
+            gram = reduce(torch.add, parts)  # inner products add over tokens
+            yield grams.centred(gram), grams.variance(gram)
     if pooling not in PATCHES:
         for images in grams.redrawn(backbone.of_source.shown):
-            yield grams.centred(_pooled_grams(grams, backbone, pooled, images))
+            gram = _pooled_grams(grams, backbone, pooled, images)
+            yield grams.centred(gram), grams.variance(gram)
 
 
 def _pooled_grams(

@@ -1,5 +1,6 @@
 """A run by the paper's protocol, beside one by the standard protocol."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def test_backbones_of_a_suite_that_need_a_file_are_left_out_and_said(
     given = replace(asked, weights={"moco-s16": tmp_path / "moco.pth"})
     assert "moco-s16" in [spec.name for spec in find_backbones(given, PAPER_SUITE, Silent())]
     alone = replace(PAPER_SUITE, backbones=("moco-s16", "timm:resnet18"))
-    monkeypatch.setattr("layerboard.benchmark.plan.backbones.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(InputError, match=r"add --weights moco-s16=FILE; timm:resnet18 .*layerboard\[timm\]"):
         find_backbones(asked, alone, Silent())
 

@@ -246,11 +246,16 @@ def examine(net: nn.Module, options: ModuleOptions) -> Examined:
         f"images of {spec.input_size} px ({subject.size_source}); {normalisation_of(spec)} "
         f"({subject.normalisation_source})",
     ]
+    if subject.others:
+        left = " and ".join(f"{counted(len(row), 'modules')} of {path_pattern(row)}" for row in subject.others)
+        lines.append(f"not taken for blocks: {left}")
     if prefix and reason:
         lines.append(f"the first prefix token is {'a' if has_cls else 'no'} class token ({reason})")
     if attends:
         how = f"recomputed from the call of {FUSED} in" if attends == FUSED else f"shown by {attends} of"
         lines.append(f"attention probabilities of {heads} heads, {how} each block")
+    elif heads:
+        lines.append(f"attention of {heads} heads in the last block, not shown: not over all tokens of each")
     if taps:
         lines.append(f"taps inside each block: {taps_in_words(taps)}")
     if options.final_norm in (None, True) and not norm:
@@ -266,10 +271,10 @@ def _structure(subject: OwnNetwork, options: ModuleOptions) -> Structure:
     net, size = subject.net, nearest_multiple(subject.size, USUAL_STRIDE)
     try:
         if options.blocks is None:
-            blocks = find_blocks(net, subject.images(subject.draw()[None]), stages_of(net))
+            blocks, others = find_blocks(net, subject.images(subject.draw()[None]), stages_of(net))
         else:
-            blocks = named_blocks(net, options.blocks)
-        return structure_of(replace(subject, blocks=blocks), options)
+            blocks, others = named_blocks(net, options.blocks), []
+        return structure_of(replace(subject, blocks=blocks, others=others), options)
     except InputError:
         if options.image_size is None and size != subject.size:
             source = f"{subject.size_source}, {subject.size}, in whole cells"

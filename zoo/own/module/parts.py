@@ -25,17 +25,17 @@ SUMS = 0.02  # tolerance of the sum of a row of probabilities around 1: bfloat16
 
 
 def find_attention(structure: Structure) -> tuple[str, int]:
-    """Path in each block of its one attention that can show probabilities, and its heads; "", 0 if none.
+    """Path in each block of its one attention that can show probabilities, and the heads of the last.
 
-    The path is `FUSED` if no module can, but each block calls torch's fused attention once. Each row must sum
-    to 1 over the tokens of the block: attention inside windows is not accepted.
+    The path is `FUSED` if no module can, but each block calls torch's fused attention once. It is "" unless
+    each row sums to 1 over the tokens of the block, as none does of attention inside windows. There are 0
+    heads if no attention was seen at all.
     """
     subject, net, last = structure.subject, structure.subject.net, structure.readings[-1]
     blocks = [net.get_submodule(path) for path in subject.blocks]
-    names = {name for block in blocks for name, part in block.named_modules() if shows_probabilities(part)}
-    if len(names) > 1 or any(reading.is_map for reading in structure.readings):
-        return "", 0
-    parts = Sublayers(attends=next(iter(names), FUSED))
+    every = [{name for name, part in each.named_modules() if shows_probabilities(part)} for each in blocks]
+    alike = len(every[0]) == 1 and every.count(every[0]) == len(every)
+    parts = Sublayers(attends=next(iter(every[0])) if alike else FUSED)
     shown: list[Tensor | None] = []
     try:
         with ExitStack() as hooks:
@@ -49,12 +49,13 @@ def find_attention(structure: Structure) -> tuple[str, int]:
             raise
         return "", 0
     maps = [each for each in shown if each is not None]
-    tokens, heads = last.prefix + last.side**2, maps[0].shape[1] if maps else 0
+    unread = (int(vars(part).get("num_heads", 0)) for part in blocks[-1].modules() if shows_probabilities(part))
+    tokens, heads = last.prefix + last.side**2, maps[-1].shape[1] if maps else max(unread, default=0)
     fits = all(each.shape == (1, heads, tokens, tokens) for each in maps)
-    if not len(shown) == len(maps) == len(blocks) or not fits:
-        return "", 0
-    are_shares = all(bool(((each.sum(-1) - 1).abs() < SUMS).all()) for each in maps)
-    return (parts.attends, heads) if are_shares else ("", 0)
+    fits = fits and len(shown) == len(maps) == len(blocks)
+    fits = fits and not any(reading.is_map for reading in structure.readings)
+    are_shares = fits and all(bool(((each.sum(-1) - 1).abs() < SUMS).all()) for each in maps)
+    return parts.attends if are_shares else "", heads
 
 
 def find_parts(structure: Structure, attends: str) -> tuple[Sublayers | None, tuple[Tap, ...]]:

@@ -546,7 +546,10 @@ class CallingTwice(nets.Calling):
 
 @pytest.mark.parametrize("kind", [nets.Twice, nets.InWindows, CallingTwice])
 def test_attention_that_is_not_over_all_tokens_of_a_block(kind: type[nets.Block]) -> None:
-    assert given(nets.Vit(prefix=0, kind=kind)).spec.heads is None
+    """It is known, so that the network is no ConvNet, and not shown."""
+    network = given(nets.Vit(prefix=0, kind=kind))
+    assert (network.spec.heads is None, network.spec.is_convnet) == (False, False)
+    assert "cannot be read" in loaded(network).refusal([Layer(1, "probabilities")])
 
 
 def test_what_it_does_not_show_is_one_sentence() -> None:
