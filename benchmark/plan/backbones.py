@@ -93,7 +93,8 @@ def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
                 find_each([name], request.cache)
             except InputError as error:
                 lacking[name] = str(error)
-    lines = [f"{name} of the suite {suite.name} is left out: {advice}" for name, advice in lacking.items()]
+    reasons = {reason: [name for name in lacking if lacking[name] == reason] for reason in lacking.values()}
+    lines = [f"left out: {', '.join(names)} of the suite {suite.name}: {why}" for why, names in reasons.items()]
     ensure(len(lacking) != len(suite.backbones), "; ".join(lines))
     report.say(*lines)
     return [name for name in suite.backbones if name not in lacking]

@@ -69,6 +69,8 @@ def watch_transformer(parts: Sublayers, tap: Tap, block: nn.Module, show: Show) 
         case "query" | "key" if parts.rotary:
             attends = block.get_submodule(parts.attends)
             yield from _watch_rotated(attends, block.get_submodule(getattr(parts, tap)), show)
+        case "heads" if parts.attends == FUSED:
+            yield before(block.get_submodule(parts.heads), show)
         case "heads":
             waiting: list[Tensor] = []
 
@@ -160,18 +162,19 @@ def eager(body: nn.Module, parts: Parts) -> AbstractContextManager[None]:
     return changed(*(each for each in (word, *switches) if hasattr(*each[:2])))
 
 
-class _FusedCalls(TorchFunctionMode):
-    """Shows the probabilities of each call of torch's fused attention, computed from its queries and keys."""
+class FusedCalls(TorchFunctionMode):
+    """Context that shows each call of torch's fused attention, and its output."""
 
-    def __init__(self, show: Show) -> None:
+    def __init__(self, show: Callable[["AttentionCall", Tensor], None]) -> None:
         super().__init__()
         self._show = show
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
         options = kwargs or {}
+        output = func(*args, **options)
         if func is scaled_dot_product_attention:
-            self._show(AttentionCall(*args, **options).probabilities())
-        return func(*args, **options)
+            self._show(AttentionCall(*args, **options), output)
+        return output
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +211,7 @@ class AttentionCall:
 
 def _watch_fused(block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
     """Hooks that show the probabilities of the fused attention that a block calls."""
-    calls = _FusedCalls(show)
+    calls = FusedCalls(lambda call, _: show(call.probabilities()))
 
     def start(*_: object) -> None:
         calls.__enter__()  # type: ignore[no-untyped-call]

@@ -51,10 +51,10 @@ def find_blocks(net: nn.Module, images: Tensor, preferred: Sequence[str] = ()) -
 
     They are of one class, with submodules and weights, in a ModuleList or Sequential. Lists whose paths
     differ in numbers only (``layer1`` to ``layer4`` of a ResNet) count as one. Of lists inside each other the
-    outer one counts, unless it holds stages. Of several lists, blocks of tokens are taken before those of
-    maps that run before them (a stem, such as a hybrid's ResNet), then the longest of those inside or around
-    the ``preferred`` paths if there are such paths. Raises InputError if it is not obvious which modules the
-    blocks are, with what to write.
+    outer one counts, unless it holds stages. Of several lists, the longest of those inside or around the
+    ``preferred`` paths is taken if there are such paths, and otherwise the one that is left without stems, such
+    as a hybrid's ResNet. Raises InputError if it is not obvious which modules the blocks are, with what to
+    write.
     """
     lists = _lists(net)
     calls = calls_of(net, images, [path for row in lists for path in chain(*row)])
@@ -64,10 +64,10 @@ def find_blocks(net: nn.Module, images: Tensor, preferred: Sequence[str] = ()) -
     stages = [row for row in rows if any(_are_stages(row, inner, once) for inner in rows)]
     blocks = [row for row in rows if row not in stages]
     blocks = [row for row in blocks if not any(_is_inside(row, other) for other in blocks if other != row)]
-    later = [row for row in blocks if not any(_is_stem_of(row, other, once) for other in blocks)]
-    near = [row for row in later if _is_inside(row, preferred) or _is_inside(preferred, row)]
-    if len(later) == 1 or near:
-        taken = max(near or later, key=len)
+    near = [row for row in blocks if _is_inside(row, preferred) or _is_inside(preferred, row)]
+    rest = near or [row for row in blocks if not any(_is_stem(net, row, other, once) for other in blocks)]
+    if len(rest) == 1 or near:
+        taken = max(rest, key=len)
         return taken, [row for row in blocks if row != taken]
     raise InputError(
         f"{type(net).__name__} has {'several lists' if blocks else 'no list'} of modules of one class, each "
@@ -115,11 +115,12 @@ def _are_stages(row: Paths, inner: Paths, once: Mapping[str, Call]) -> bool:
     return all(held) and any(are_equal(once[outer].gives, once[paths[-1]].gives) for outer, paths in ends)
 
 
-def _is_stem_of(row: Paths, other: Paths, once: Mapping[str, Call]) -> bool:
-    """Whether these modules give maps, and the others, which begin after all of them, give tokens."""
-    order = [*once]
+def _is_stem(net: nn.Module, row: Paths, other: Paths, once: Mapping[str, Call]) -> bool:
+    """Whether these modules are convolutions that give maps, after which the others give tokens."""
+    order, inside = [*once], (module for path in row for module in net.get_submodule(path).modules())
     is_before = order.index(row[-1]) < order.index(other[0])
-    return is_before and (once[row[-1]].gives.ndim, once[other[0]].gives.ndim) == (4, 3)
+    gives_tokens = (once[row[-1]].gives.ndim, once[other[0]].gives.ndim) == (4, 3)
+    return is_before and gives_tokens and not any(isinstance(module, nn.Linear) for module in inside)
 
 
 def _is_inside(row: Sequence[str], other: Sequence[str]) -> bool:

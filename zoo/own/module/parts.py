@@ -14,7 +14,13 @@ from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import Sublayers
 from layerboard.zoo.features.pass_context import is_out_of_memory
-from layerboard.zoo.features.taps import FUSED, eager, shows_probabilities, watch_attention
+from layerboard.zoo.features.taps import (
+    FUSED,
+    FusedCalls,
+    eager,
+    shows_probabilities,
+    watch_attention,
+)
 from layerboard.zoo.own.module.forward import Call, are_equal, calls_of
 from layerboard.zoo.own.module.reading import Structure
 from layerboard.zoo.spec import Tap
@@ -28,8 +34,8 @@ def find_attention(structure: Structure) -> tuple[str, int]:
     """Path in each block of its one attention that can show probabilities, and the heads of the last.
 
     The path is `FUSED` if no module can, but each block calls torch's fused attention once. It is "" unless
-    each row sums to 1 over the tokens of the block, as none does of attention inside windows. There are 0
-    heads if no attention was seen at all.
+    each row sums to 1 over the tokens of the block, as none does of attention inside windows; heads are then
+    those that the block states, 0 for none.
     """
     subject, net, last = structure.subject, structure.subject.net, structure.readings[-1]
     blocks = [net.get_submodule(path) for path in subject.blocks]
@@ -49,13 +55,14 @@ def find_attention(structure: Structure) -> tuple[str, int]:
             raise
         return "", 0
     maps = [each for each in shown if each is not None]
-    unread = (int(vars(part).get("num_heads", 0)) for part in blocks[-1].modules() if shows_probabilities(part))
-    tokens, heads = last.prefix + last.side**2, maps[-1].shape[1] if maps else max(unread, default=0)
+    tokens, heads = last.prefix + last.side**2, maps[0].shape[1] if maps else 0
     fits = all(each.shape == (1, heads, tokens, tokens) for each in maps)
     fits = fits and len(shown) == len(maps) == len(blocks)
     fits = fits and not any(reading.is_map for reading in structure.readings)
-    are_shares = fits and all(bool(((each.sum(-1) - 1).abs() < SUMS).all()) for each in maps)
-    return parts.attends if are_shares else "", heads
+    if fits and all(bool(((each.sum(-1) - 1).abs() < SUMS).all()) for each in maps):
+        return parts.attends, heads
+    stated = (getattr(module, "num_heads", 0) for module in blocks[-1].modules())
+    return "", max((count for count in stated if isinstance(count, int)), default=0) or int(bool(maps))
 
 
 def find_parts(structure: Structure, attends: str) -> tuple[Sublayers | None, tuple[Tap, ...]]:
@@ -66,8 +73,10 @@ def find_parts(structure: Structure, attends: str) -> tuple[Sublayers | None, tu
     subject, net = structure.subject, structure.subject.net
     inside = tuple(f"{block}." for block in subject.blocks)
     paths = [path for path, _ in net.named_modules() if f"{path}.".startswith(inside)]
-    calls = calls_of(net, subject.images(subject.draw()[None]), paths)
-    first, *others = (_parts_of(net, block, calls, attends) for block in subject.blocks)
+    mixed: list[Tensor] = []  # the outputs of all heads, side by side
+    with FusedCalls(lambda _, output: mixed.append(output.transpose(1, -2).flatten(2))):
+        calls = calls_of(net, subject.images(subject.draw()[None]), paths)
+    first, *others = (_parts_of(net, block, calls, attends, mixed) for block in subject.blocks)
     if first is None or any(other != first for other in others):
         return (Sublayers(attends=attends) if attends else None), ()
     heads: tuple[Tap, ...] = ("heads",) if first.heads else ()
@@ -75,7 +84,9 @@ def find_parts(structure: Structure, attends: str) -> tuple[Sublayers | None, tu
     return first, ("input", "norm1", *heads, "attention", "mid", "norm2", *hidden, "mlp")
 
 
-def _parts_of(net: nn.Module, path: str, every: Sequence[Call], attends: str) -> Sublayers | None:
+def _parts_of(
+    net: nn.Module, path: str, every: Sequence[Call], attends: str, mixed: Sequence[Tensor]
+) -> Sublayers | None:
     """The parts of one block, given the calls of all; None if it has not the usual ones."""
     block = net.get_submodule(path)
     whole = next(call for call in every if call.path == path)
@@ -96,6 +107,8 @@ def _parts_of(net: nn.Module, path: str, every: Sequence[Call], attends: str) ->
         mlp = _adding(later, whole.gives - mid, mid, calls)
         if attention is not None and mlp is not None:
             mixing = [call for call in between if call.path.startswith(f"{attends}.")]
+            if attends == FUSED:
+                mixing = [call for call in between if any(are_equal(call.given, each) for each in mixed)]
             return Sublayers(
                 norm1=norm1.path,
                 norm2=norm2.path,

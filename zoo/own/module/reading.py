@@ -102,7 +102,7 @@ def structure_of(subject: OwnNetwork, options: ModuleOptions) -> Structure:
 def _no_grid(where: str, stream: Tensor, size: int) -> InputError:
     return InputError(
         f"{where} is {in_brackets(stream.shape)} for a batch of {BATCH} images of {size} px, which is no "
-        "square grid of cells with prefix tokens before it, neither [batch tokens dim] nor [batch dim height "
+        "square grid of cells of whole pixels with prefix tokens before it, neither [batch tokens dim] nor [batch dim height "
         "width] nor with other axes"
     )
 

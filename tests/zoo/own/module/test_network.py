@@ -181,6 +181,24 @@ def test_of_two_lists_that_is_taken_which_timm_names_or_names_a_part_of(module: 
     assert "2 blocks of net.neck," in given(net).lines[0]
 
 
+class Hybrid(nets.Vit):
+    """With a longer stem of convolutions."""
+
+    def __init__(self) -> None:
+        super().__init__(kind=nets.Fused)
+        self.stem = nn.Sequential(*(nets.ConvBlock(3) for _ in range(5)))
+
+    def embed(self, images: Tensor) -> Tensor:
+        return super().embed(self.stem(images))
+
+
+def test_blocks_of_tokens_win_over_a_longer_stem_and_what_is_left_is_said() -> None:
+    network = given(Hybrid())
+    assert "3 blocks of net.blocks, 1 prefix token + 4x4 grid" in network.lines[0]
+    assert "  not taken for blocks: 5 modules of net.stem" in network.lines
+    assert "5 blocks of net.stem, 0 prefix tokens" in given(Hybrid(), blocks="stem").lines[0]
+
+
 class Apart(nn.Module):
     """Blocks that are attributes, in no list, with noise of the network's own between them."""
 
