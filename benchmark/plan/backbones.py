@@ -94,7 +94,9 @@ def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
             except InputError as error:
                 lacking[name] = str(error)
     reasons = {reason: [name for name in lacking if lacking[name] == reason] for reason in lacking.values()}
-    lines = [f"left out: {', '.join(names)} of the suite {suite.name}: {why}" for why, names in reasons.items()]
+    lines = [
+        f"left out: {', '.join(names)} of the suite {suite.name}: {why}" for why, names in reasons.items()
+    ]
     ensure(len(lacking) != len(suite.backbones), "; ".join(lines))
     report.say(*lines)
     return [name for name in suite.backbones if name not in lacking]

@@ -5,7 +5,7 @@ after the attention probabilities, and the branch of a ResNet after its skip. Ac
 overwrites before its block ends are shown as copies; all others are live.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -162,18 +162,19 @@ def eager(body: nn.Module, parts: Parts) -> AbstractContextManager[None]:
     return changed(*(each for each in (word, *switches) if hasattr(*each[:2])))
 
 
-class FusedCalls(TorchFunctionMode):
-    """Context that shows each call of torch's fused attention, and its output."""
+class Watched(TorchFunctionMode):
+    """Context that shows the arguments and the output of each call of a function of torch."""
 
-    def __init__(self, show: Callable[["AttentionCall", Tensor], None]) -> None:
+    def __init__(
+        self, function: Callable[..., Tensor], show: Callable[[Sequence[Any], dict[str, Any], Tensor], None]
+    ) -> None:
         super().__init__()
-        self._show = show
+        self._function, self._show = function, show
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
-        options = kwargs or {}
-        output = func(*args, **options)
-        if func is scaled_dot_product_attention:
-            self._show(AttentionCall(*args, **options), output)
+        output = func(*args, **(kwargs or {}))
+        if func is self._function:
+            self._show(args, kwargs or {}, output)
         return output
 
 
@@ -211,7 +212,10 @@ class AttentionCall:
 
 def _watch_fused(block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
     """Hooks that show the probabilities of the fused attention that a block calls."""
-    calls = FusedCalls(lambda call, _: show(call.probabilities()))
+    calls = Watched(
+        scaled_dot_product_attention,
+        lambda given, options, _: show(AttentionCall(*given, **options).probabilities()),
+    )
 
     def start(*_: object) -> None:
         calls.__enter__()  # type: ignore[no-untyped-call]

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 from math import isqrt
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from layerboard.zoo.features import Weights
+from layerboard.zoo.features.taps import Watched
 from layerboard.zoo.spec import BackboneSpec
 
 CHANNELS = 3  # of an image
@@ -60,47 +59,29 @@ def _filters(body: nn.Module) -> Tensor | None:
     first = next((module for module in convolutions if module.in_channels == CHANNELS), None)
     if first is None:
         return None
-    with _Convolved() as convolved:  # BiT standardises its weights (Kolesnikov et al., arXiv:1912.11370, 3.2)
+    used: list[Tensor] = []  # BiT standardises its weights, Kolesnikov et al., arXiv:1912.11370, section 3.2
+    with Watched(nn.functional.conv2d, lambda given, *_: used.append(given[1])):
         first(first.weight.new_zeros(1, CHANNELS, *first.kernel_size))
-    return convolved.weight.detach().float()
-
-
-class _Convolved(TorchFunctionMode):
-    """Context that keeps the weights of the last convolution, which may be others than its module's."""
-
-    weight: Tensor
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
-        if func is nn.functional.conv2d:
-            self.weight = args[1]
-        return func(*args, **(kwargs or {}))
+    return used[-1].detach().float()
 
 
 def _positions(spec: BackboneSpec, body: nn.Module) -> Tensor | None:
-    embeddings = getattr(body, "embeddings", None)
-    table = position_table(embeddings)
-    if table is not None:
-        return _grid_of(table, int(spec.has_cls), spec.prefix_tokens)
-    # RADIO's covers the patches of the largest image and no other token
-    free = getattr(embeddings, "position_embedding", None)
-    if isinstance(free, nn.Parameter):
-        return _grid_of(free, 0, 0)
-    if spec.origin.has_architecture or len(spec.stages) > 1:
-        return None
-    linear = {id(module.weight) for module in body.modules() if isinstance(module, nn.Linear)}
-    others = (weight for weight in body.parameters() if id(weight) not in linear)
-    wide = (weight for weight in others if spec.prefix_tokens < weight.numel() / spec.width)
-    wide = (weight for weight in wide if 1 < weight.ndim and weight.shape[-1] == spec.width)
-    grids = [grid for weight in wide if (grid := _grid_of(weight, 0, spec.prefix_tokens)) is not None]
+    table, least = position_table(getattr(body, "embeddings", None)), int(spec.has_cls)
+    tables: list[Tensor] = [] if table is None else [table]
+    if (
+        table is None
+    ):  # of another form: as many rows of the width of the stream as there are patches, or more
+        linear = {id(module.weight) for module in body.modules() if isinstance(module, nn.Linear)}
+        others = (weight for weight in body.parameters() if id(weight) not in linear and weight.ndim > 1)
+        wide = (weight for weight in others if weight.shape[-1] == spec.width)
+        tables, least = [weight for weight in wide if weight.numel() > spec.prefix_tokens * spec.width], 0
+    grids = []
+    for rows in (weight.detach().float().flatten(0, -2) for weight in tables):
+        side = isqrt(len(rows))
+        prefix = len(rows) - side**2
+        if least <= prefix <= spec.prefix_tokens and side > 1:
+            grids.append(rows[prefix:].unflatten(0, (side, side)))
     return max(grids, key=len, default=None)
-
-
-def _grid_of(table: Tensor, least: int, most: int) -> Tensor | None:
-    """The rows of a table as a square grid behind ``least`` to ``most`` other rows; None if they are none."""
-    rows = table.detach().float().flatten(0, -2)
-    side = isqrt(len(rows))
-    prefix = len(rows) - side**2
-    return rows[prefix:].unflatten(0, (side, side)) if least <= prefix <= most and side > 1 else None
 
 
 def _position_bias(body: nn.Module) -> Tensor | None:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from layerboard.benchmark.plan.suites import SUITES
+from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.own.timm_models import build_timm, timm_network
@@ -30,7 +31,6 @@ KINDS = {  # whether a network is a ConvNet, has attention, and shows this
     "vit_small_r26_s32_224": (False, True, True),
     "vit_tiny_r_s16_p8_224": (False, True, True),
     "swin_tiny_patch4_window7_224": (False, True, False),
-    "hiera_tiny_224": (False, True, False),
     "mixer_s32_224": (False, False, False),
 }
 SMALLER = {"depth": 2, "num_blocks": 2, "embed_dim": 96, "layers": (1, 1, 2, 1), "width_factor": 1}
@@ -71,6 +71,11 @@ def test_a_network_is_asked_what_it_is(name: str) -> None:
     spec = timm_network(f"timm:{name}").spec
     shown = "attention probabilities of" in "\n".join(timm_network(f"timm:{name}").lines)
     assert (spec.is_convnet, spec.heads is not None, shown) == KINDS[name]
+
+
+def test_tokens_of_hiera_which_do_not_follow_row_by_row_are_refused() -> None:
+    with pytest.raises(InputError, match="of Hiera are tokens that do not follow row by row, as all must"):
+        timm_network("timm:hiera_tiny_224")
 
 
 def test_the_stem_of_a_hybrid_is_not_taken_for_its_blocks_and_said() -> None:

@@ -52,9 +52,8 @@ def find_blocks(net: nn.Module, images: Tensor, preferred: Sequence[str] = ()) -
     They are of one class, with submodules and weights, in a ModuleList or Sequential. Lists whose paths
     differ in numbers only (``layer1`` to ``layer4`` of a ResNet) count as one. Of lists inside each other the
     outer one counts, unless it holds stages. Of several lists, the longest of those inside or around the
-    ``preferred`` paths is taken if there are such paths, and otherwise the one that is left without stems, such
-    as a hybrid's ResNet. Raises InputError if it is not obvious which modules the blocks are, with what to
-    write.
+    ``preferred`` paths is taken if there are such paths, otherwise the one beside stems (a hybrid's ResNet).
+    Raises InputError if it is not obvious which modules the blocks are, with what to write.
     """
     lists = _lists(net)
     calls = calls_of(net, images, [path for row in lists for path in chain(*row)])

@@ -247,7 +247,9 @@ def examine(net: nn.Module, options: ModuleOptions) -> Examined:
         f"({subject.normalisation_source})",
     ]
     if subject.others:
-        left = " and ".join(f"{counted(len(row), 'modules')} of {path_pattern(row)}" for row in subject.others)
+        left = " and ".join(
+            f"{counted(len(row), 'modules')} of {path_pattern(row)}" for row in subject.others
+        )
         lines.append(f"not taken for blocks: {left}")
     if prefix and reason:
         lines.append(f"the first prefix token is {'a' if has_cls else 'no'} class token ({reason})")

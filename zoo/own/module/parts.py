@@ -11,16 +11,11 @@ from itertools import combinations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
 from layerboard.zoo.entries.architecture import Sublayers
 from layerboard.zoo.features.pass_context import is_out_of_memory
-from layerboard.zoo.features.taps import (
-    FUSED,
-    FusedCalls,
-    eager,
-    shows_probabilities,
-    watch_attention,
-)
+from layerboard.zoo.features.taps import FUSED, Watched, eager, shows_probabilities, watch_attention
 from layerboard.zoo.own.module.forward import Call, are_equal, calls_of
 from layerboard.zoo.own.module.reading import Structure
 from layerboard.zoo.spec import Tap
@@ -74,7 +69,9 @@ def find_parts(structure: Structure, attends: str) -> tuple[Sublayers | None, tu
     inside = tuple(f"{block}." for block in subject.blocks)
     paths = [path for path, _ in net.named_modules() if f"{path}.".startswith(inside)]
     mixed: list[Tensor] = []  # the outputs of all heads, side by side
-    with FusedCalls(lambda _, output: mixed.append(output.transpose(1, -2).flatten(2))):
+    with Watched(
+        scaled_dot_product_attention, lambda *call: mixed.append(call[-1].transpose(1, -2).flatten(2))
+    ):
         calls = calls_of(net, subject.images(subject.draw()[None]), paths)
     first, *others = (_parts_of(net, block, calls, attends, mixed) for block in subject.blocks)
     if first is None or any(other != first for other in others):

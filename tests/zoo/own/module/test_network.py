@@ -290,14 +290,14 @@ class Square(nn.Module):
         return self.blocks(self.stem(images))  # type: ignore[no-any-return]
 
 
-def test_maps_with_as_many_channels_as_rows_need_a_convolution_or_a_layout() -> None:
+def test_maps_with_as_many_channels_as_rows_are_read_by_what_a_change_of_the_image_moves() -> None:
     def anywhere() -> nn.Module:
         return nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 8))
 
     assert given(Square(lambda: nets.ConvBlock(8))).spec.stages == (Stage(2, 8, 4),)
-    with pytest.raises(InputError, match=r"may be 8 x 8 cells of 8 channels in feature maps .* or 8 x 8"):
-        given(Square(anywhere))
-    assert given(Square(anywhere), layout="maps").spec.stages == (Stage(2, 8, 4),)
+    for network in (given(Square(anywhere)), given(Square(anywhere), layout="maps")):
+        assert network.spec.stages == (Stage(2, 8, 4),)
+        assert "feature maps [batch dim height width]" in network.lines[1]
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_a_norm_is_named_or_refused() -> None:
     ("net", "told", "message"),
     [
         (nets.ClassTokenLast(), {}, "tokens 16 .from 0. are the same for all images; such tokens"),
-        (nets.Masked(), {}, "at layer 0 with the images beside it, .* or by chance"),
+        (nets.Masked(), {}, "do not follow row by row, as all must|with the images beside it, .* or by chance"),
         (nets.Vit(), {"prefix_tokens": 2}, "which contradicts layout= or prefix_tokens="),
         (nets.Vit(), {"layout": "maps"}, "which contradicts layout= or prefix_tokens="),
         (nets.Vit(), {"image_size": 33}, "is .3 17 12. for a batch of 3 images of 33 px, which is no square"),
