@@ -158,9 +158,7 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
         load_backbone(spec, device=CPU, cache_dir=tmp_path)
     narrow = {name: tensor[:4] for name, tensor in Vit().state_dict().items()}
     save_file(narrow, tmp_path / "wrong.safetensors")
-    with pytest.raises(
-        InputError, match=r"with the weights .*: patches.weight is \[4, 3, 8, 8\], not \[12, 3"
-    ):
+    with pytest.raises(InputError, match=r"with the weights .*: .*patches.weight: .*\[4, 3, 8, 8\].*\[12, 3"):
         load_backbone(spec, device=CPU, cache_dir=tmp_path)
     save_file(Vit().state_dict() | {"more": torch.zeros(1)}, tmp_path / "wrong.safetensors")
     with pytest.raises(InputError, match=r"Unexpected key\(s\) in state_dict: .*more"):

@@ -49,11 +49,8 @@ def in_bfloat16(x: Tensor) -> Tensor:
 
 DEPENDENT: dict[str, Change] = {
     "batch mean": lambda x: x + 0.3 * x.mean(0, keepdim=True),
-    "batch maximum": lambda x: x + 0.3 * x.amax(0, keepdim=True),
     "softmax over the batch": lambda x: x + 0.3 * x.softmax(0),
     "statistics of the batch": lambda x: functional.batch_norm(x, None, None, training=True),
-    "deviation of the batch": lambda x: x / (x.std() + 0.3),
-    "neighbour": lambda x: x + 0.3 * x.roll(1, 0),
     "one number of a neighbour": one_number_of_a_neighbour,
     "rank in the batch": lambda x: x + 0.3 * x.argsort(0).to(x),
     "size of the batch": lambda x: x * len(x),
@@ -61,10 +58,7 @@ DEPENDENT: dict[str, Change] = {
     "noise": lambda x: x + 0.003 * torch.randn_like(x),
 }
 HONEST: dict[str, Change] = {
-    "mean of the image": lambda x: x - 0.3 * x.mean(others_of(x), keepdim=True),
     "deviation of the image": lambda x: x / x.std(others_of(x), keepdim=True),
-    "softmax over channels": lambda x: x + 0.3 * x.softmax(-1),
-    "sorted channels": lambda x: x.sort(-1).values,
     "products of eight bits": eight_bits,
     "one image at a time": lambda x: torch.cat([one / one.std() for one in x.split(1)]),
     "experts": by_experts,

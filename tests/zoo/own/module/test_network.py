@@ -337,7 +337,7 @@ def test_a_norm_is_named_or_refused() -> None:
     ("net", "told", "message"),
     [
         (nets.ClassTokenLast(), {}, "tokens 16 .from 0. are the same for all images; such tokens"),
-        (nets.Masked(), {}, "do not follow row by row, as all must|with the images beside it, .* or by chance"),
+        (nets.Masked(), {}, "do not follow row by row|with the images beside it, .* or by chance"),
         (nets.Vit(), {"prefix_tokens": 2}, "which contradicts layout= or prefix_tokens="),
         (nets.Vit(), {"layout": "maps"}, "which contradicts layout= or prefix_tokens="),
         (nets.Vit(), {"image_size": 33}, "is .3 17 12. for a batch of 3 images of 33 px, which is no square"),
