@@ -161,8 +161,7 @@ def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
     from layerboard.leaderboards.records.key import COMPARISON_TASK
 
     records = records_of(output)
-    pairs = records[(records["task"] == COMPARISON_TASK) & (records["metric"] == "CKA")]
-    pairs = pairs[pairs["value"].notna()]
+    pairs = records[(records["task"] == COMPARISON_TASK) & records["value"].notna()]
     known = sorted({*pairs["backbone"], *pairs["other"]})
     ensure(known, f"no run of the task {COMPARISON_TASK} is in {output}; run it with --tasks cka")
     require_run("backbone", (first, second), sorted(set(records["backbone"])), output)

@@ -15,7 +15,7 @@ from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import Subject, of_suite, unlike_companions
-from layerboard.tasks.framework.registry import COST, DIRECTIONS, DRIFT
+from layerboard.tasks.framework.registry import COST, DRIFT
 from layerboard.tasks.framework.transforms import is_compression
 from layerboard.zoo.spec import BackboneSpec
 
@@ -196,7 +196,6 @@ class Board:
     def pairs(self) -> pd.DataFrame:
         """CKA between two layers, turned so that the backbone higher in the tables is first."""
         pairs = self.plain[(self.plain["other"] != "") & (self.plain["task"] != DRIFT)]
-        pairs = pairs[pairs["metric"] != DIRECTIONS]
         return frames.pair_rows(pairs, self.backbones)
 
     @cached_property

@@ -3,7 +3,7 @@
 Sources: Nguyen et al., ICLR 2021, figure 1; Raghu et al., NeurIPS 2021, figures 1 and 2.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -21,7 +21,6 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import SIDES, BoardBackbone
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.leaderboards.sections.similarity import NOTE, CkaTable, cka_tables
-from layerboard.tasks.framework.registry import DIRECTIONS
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.spec import Layer
 
@@ -42,13 +41,6 @@ depth, in the mean. In brackets: with 95 % between these ends. A layer may be th
 is below the highest by no more than the two standard errors together allow for all layers at once; this
 holds however the errors go together, and is wide."""
 
-FEW = 2  # fewer directions than these mean that a single one has more than half of the variance
-MARK = "*"  # behind the name of such a layer
-NARROW = """\
-Linear CKA weighs directions of features by their variance, squared. In layers with {mark} a single direction
-has more than half of the variance, as where a few channels are huge, so that CKA is that direction's:
-{layers}."""
-
 LEFT_OUT = "The figure of pairs has the first {most}; the file below has all."
 SEE = "The numbers as a matrix: [{file}]({file}), SHA-256 {digest}."
 
@@ -63,22 +55,12 @@ class LayerCka(NamedTuple):
     columns: tuple[Layer, ...]
     values: Floats  # [rows columns] in -1..1; NaN for none
     errors: Floats  # standard errors [rows columns]; NaN if unknown
-    narrow: tuple[Collection[Layer], Collection[Layer]] = ((), ())  # those of few directions, of each side
-
-    @property
-    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of the layers of its rows and columns, with `MARK` if they vary in few directions."""
-        rows, columns = (
-            tuple(f"{layer}{MARK if layer in narrow else ''}" for layer in layers)
-            for layers, narrow in zip((self.rows, self.columns), self.narrow, strict=True)
-        )
-        return rows, columns
 
     @property
     def turned(self) -> "LayerCka":
         """The matrix with rows and columns exchanged."""
         ends = self.second, self.first, self.columns, self.rows
-        return LayerCka(self.table, *ends, self.values.T, self.errors.T, self.narrow[::-1])
+        return LayerCka(self.table, *ends, self.values.T, self.errors.T)
 
     @property
     def coarse(self) -> "LayerCka":
@@ -87,7 +69,7 @@ class LayerCka(NamedTuple):
         kept = [[at for at, layer in enumerate(side) if layer.tap == side[-1].tap] for side in sides]
         rows, columns = (tuple(side[at] for at in there) for side, there in zip(sides, kept, strict=True))
         cells = np.ix_(*kept)
-        return self._replace(rows=rows, columns=columns, values=self.values[cells], errors=self.errors[cells])
+        return LayerCka(*self[:3], rows, columns, self.values[cells], self.errors[cells])
 
     @property
     def nearest(self) -> Floats:
@@ -104,7 +86,6 @@ class CkaMap:
     layers: dict[BoardBackbone, tuple[Layer, ...]]  # from block 1 on, with taps, in forward order; no floors
     values: Floats  # [layers layers] of all backbones in order, symmetric; NaN for none
     errors: Floats  # standard errors; NaN if unknown
-    narrow: dict[BoardBackbone, list[Layer]]  # those of them that vary in fewer directions than `FEW`
 
     def matrices(self, *, own: bool) -> list[LayerCka]:
         """The parts with any number: of each backbone with itself, or of each two, the higher one first."""
@@ -113,8 +94,7 @@ class CkaMap:
         pairs = [(each, each) for each in places] if own else combinations(places, 2)
         return [
             LayerCka(
-                *(self.table.title, backbone.label, other.label, rows, columns),
-                *(values, self.errors[down, right], (self.narrow[backbone], self.narrow[other])),
+                self.table.title, backbone.label, other.label, rows, columns, values, self.errors[down, right]
             )
             for ((backbone, rows), down), ((other, columns), right) in pairs
             if np.isfinite(values := self.values[down, right]).any()
@@ -128,13 +108,11 @@ def cka_maps(board: Board) -> list[CkaMap]:
     They are kept, since a page and its report ask for the same ones.
     """
     known = [each for each in board.backbones if not each.floor]
-    few = board.plain[(board.plain["metric"] == DIRECTIONS) & (board.plain["value"] < FEW)]
-    maps = (_map(table, known, table.select(few)) for table in cka_tables(board))
-    return [each for each in maps if np.isfinite(each.values).any()]
+    return [each for table in cka_tables(board) if np.isfinite((each := _map(table, known)).values).any()]
 
 
-def _map(table: CkaTable, known: Sequence[BoardBackbone], few: pd.DataFrame) -> CkaMap:
-    rows, narrow = table.rows, {*zip(few["backbone"], few["layer"], few["tap"], strict=True)}
+def _map(table: CkaTable, known: Sequence[BoardBackbone]) -> CkaMap:
+    rows = table.rows
     ends = [pd.MultiIndex.from_frame(rows[names]) for names in SIDES]
     compared = [(name, Layer(index, tap)) for name, index, tap in ends[0].union(ends[1]).unique()]
     there = [(name, layer) for name, layer in compared if layer.index >= 1 and layer.tap != "final"]
@@ -151,11 +129,7 @@ def _map(table: CkaTable, known: Sequence[BoardBackbone], few: pd.DataFrame) -> 
     values[first, second] = values[second, first] = rows["value"]
     errors[first, second] = errors[second, first] = (rows["ci_high"] - rows["ci_low"]) / 2 / Z95
     layers = {each: own for each, own in layers.items() if own}
-    marked = {
-        each: [layer for layer in own if (each.name, layer.index, layer.tap) in narrow]
-        for each, own in layers.items()
-    }
-    return CkaMap(table, layers, values[:-1, :-1], errors[:-1, :-1], marked)
+    return CkaMap(table, layers, values[:-1, :-1], errors[:-1, :-1])
 
 
 class Depths(NamedTuple):
@@ -208,8 +182,6 @@ def _map_blocks(cka: CkaMap) -> Iterator[Block]:
     yield Heading(2, f"{table.title}{' †' if table.rows['partial'].any() else ''}")
     yield said("Linear CKA{units}.", units=units_text(table.rows))
     yield partial_line(table.rows)
-    lists = [f"{each.label}: {', '.join(map(str, few))}" for each, few in cka.narrow.items() if few]
-    yield said(NARROW if lists else "", mark=MARK, layers="; ".join(lists))
     yield from map_pictures(cka)
     if len(pairs) > PAIRS:
         yield said(LEFT_OUT, most=str(PAIRS))
@@ -232,7 +204,7 @@ def map_pictures(cka: CkaMap) -> Iterator[HeatMap]:
 
 def _panel(matrix: LayerCka) -> Matrix:
     """A matrix as a panel, whose first row is at the bottom."""
-    rows, columns = matrix.names
+    rows, columns = (tuple(map(str, layers)) for layers in (matrix.rows, matrix.columns))
     own, ends = matrix.first == matrix.second, (matrix.first, matrix.second)
     line = () if own else tuple(matrix.nearest[::-1].tolist())
     title = matrix.first if own else ""

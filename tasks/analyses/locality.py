@@ -83,8 +83,7 @@ class Locality(ComparisonTask, FedTask):
         return _GramMeasurer(self.cka, view.geometry(ANY_SIZE).size[0])
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
-        kinds = {(each.heads is not None, each.is_convnet) for each in (first, second)}
-        return kinds == {(True, False), (False, True)}
+        return first.is_convnet != second.is_convnet and (first.heads or second.heads) is not None
 
     def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
         """``locality-rho`` of every transformer with every ConvNet: mean over blocks, and for each block."""

@@ -62,9 +62,6 @@ _THRESHOLDS = tuple(
     f"{name} at precision {level}" for level in ("0.99", "0.9") for name in ("cosine", "recall")
 )
 _CLUSTERINGS = ("purity", "NMI", "ARI")
-# Metric of single layers: how many directions of equal variance linear CKA would see as it sees theirs, since
-# it weighs directions by their variance squared. This is the participation ratio of the covariance.
-DIRECTIONS = "directions"
 
 _classified = partial(TaskEntry, role="classification", data="ImageNet-1k")
 # an analysis of the inside of a backbone, on probe images without need for classes; runs only if named
@@ -248,7 +245,7 @@ TASKS: tuple[TaskEntry, ...] = (
         code="layerboard.tasks.similarity.cka:CkaTask",
         title="similarity of layers (CKA)",
         data="ImageNet-50",
-        metrics=("CKA", DIRECTIONS),
+        metrics=("CKA",),
         asks="Do two layers consider the same images similar?",
         measures="CKA: 1 for the same similarities, 0 for unrelated ones",
         labels=False,

@@ -17,7 +17,6 @@ from torch import Tensor
 from layerboard.tasks.framework.base import FINITE, Group, PairFindings, digest
 from layerboard.tasks.framework.feeds import WHOLE_GRIDS
 from layerboard.tasks.framework.measurers import Measurer
-from layerboard.tasks.framework.registry import DIRECTIONS
 from layerboard.tasks.framework.sources import ProbedImages, batch_slices
 from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.framework.task import ComparisonTask, FedTask
@@ -29,9 +28,8 @@ from layerboard.tasks.similarity.metric import (
     finite_gram,
     gram_matrix,
     rounded_centred,
-    scaled_gram,
 )
-from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
+from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
 PATCHES = ("patch", "all")  # poolings that need the stored Gram matrices of the patches
@@ -110,12 +108,6 @@ class Grams:
         """U-centred Gram matrices [... n n] in float32, all zeros where the features do not vary."""
         return rounded_centred(gram, min_max=self.config.min_max)
 
-    def variance(self, gram: Tensor) -> Tensor:
-        """The variance of all features together, of Gram matrices [... n n]: [...] float64."""
-        gram = (scaled_gram(gram) if self.config.min_max else gram).double()
-        count = gram.shape[-1]
-        return (gram.diagonal(dim1=-2, dim2=-1).sum(-1) - gram.sum((-2, -1)) / count) / (count - 1)
-
 
 @dataclass(frozen=True, eq=False)
 class CkaTask(ComparisonTask, FedTask):
@@ -146,7 +138,8 @@ class CkaTask(ComparisonTask, FedTask):
 
     @property
     def scored_fingerprint(self) -> str:
-        return digest(DIRECTIONS, self.config.repeats, self.fingerprint)
+        repeats = self.config.repeats
+        return self.fingerprint if repeats == 1 else digest("repeats", repeats, self.fingerprint)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         return _GramMeasurer(self.grams)
@@ -167,10 +160,10 @@ class CkaTask(ComparisonTask, FedTask):
             row for row, each in enumerate(backbones) if needed is None or needed in each.of_source.poolings()
         ]
         members = [row for row in there if not backbones[row].refusal]
-        value = error = directions = np.zeros((0, 0))
+        value = error = np.zeros((0, 0))
         few = "" if any(self.grams.batches_of(backbones[0].of_source.shown)) else TOO_FEW
         if members and not few:
-            value, error, directions = cka_matrix(self.grams, [backbones[row] for row in members], pooling)
+            value, error = cka_matrix(self.grams, [backbones[row] for row in members], pooling)
         owner = np.repeat(members, [len(backbones[row].layers) for row in members])
         for first, second in combinations_with_replacement(there, 2):
             layers, others = backbones[first].layers, backbones[second].layers
@@ -180,10 +173,6 @@ class CkaTask(ComparisonTask, FedTask):
                 block = np.ix_(owner == first, owner == second)
                 values, errors, reason = value[block], error[block], UNDEFINED
             yield PairFindings(first, second, "CKA", layers, others, values, errors, reason)
-            if first == second and not (backbones[first].refusal or few):
-                own = directions[owner == first][:, None]
-                unsure = np.full_like(own, np.nan)
-                yield PairFindings(first, second, DIRECTIONS, layers, (WHOLE_BACKBONE,), own, unsure, reason)
 
 
 class _GramMeasurer(Measurer[Tensor]):
@@ -204,30 +193,24 @@ class _GramMeasurer(Measurer[Tensor]):
         return super().finish(layer) or {"gram": torch.zeros(0)}
 
 
-def cka_matrix(
-    grams: Grams, backbones: Sequence[StoredBackbone], pooling: str
-) -> tuple[Floats, Floats, Floats]:
-    """CKA over all layers of the backbones, in order, its standard errors over the images, and `DIRECTIONS`.
+def cka_matrix(grams: Grams, backbones: Sequence[StoredBackbone], pooling: str) -> tuple[Floats, Floats]:
+    """CKA over all layers of the backbones, in order, and its standard errors over the images.
 
     One matrix product per batch serves all layers of all backbones. NaN if a layer does not vary over the
     images, or was not finite in any batch.
     """
-    accumulator, variances = CkaAccumulator(errors=True), list[Tensor]()
+    accumulator = CkaAccumulator(errors=True)
     stacks = [_grams(grams, backbone, pooling) for backbone in backbones]
     for batch in zip(*stacks, strict=True):
-        centred, variance = map(torch.cat, zip(*batch, strict=True))
-        accumulator.add(centred)
-        variances.append(variance)
+        accumulator.add(torch.cat(batch))
     # repeats show the same images again, which are no further sample
     repeats = 1 if pooling in PATCHES else grams.config.repeats
     errors = accumulator.standard_error() * repeats**0.5
-    squares = accumulator.sums()[0].diagonal() / len(variances)  # of the eigenvalues, unbiased
-    directions = torch.stack(variances).mean(0).square() / torch.where(squares > 0, squares, torch.nan)
-    return tuple(each.cpu().numpy() for each in (accumulator.matrix(), errors, directions))
+    return accumulator.matrix().cpu().numpy(), errors.cpu().numpy()
 
 
-def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[tuple[Tensor, Tensor]]:
-    """U-centred Gram matrices [layers images images] of every batch with enough readable images; variances.
+def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[Tensor]:
+    """U-centred Gram matrices [layers images images] of every batch with enough readable images.
 
     A layer that could not be measured is NaN, which affects only its own rows and columns of the result.
     """
@@ -240,12 +223,10 @@ def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[tup
             parts = [torch.from_numpy(stored[batch]).to(backbone.device)] if stored else []
             if pooled:
                 parts.append(_pooled_grams(grams, backbone, pooled, images))
-            gram = reduce(torch.add, parts)  # inner products add over tokens
-            yield grams.centred(gram), grams.variance(gram)
+            yield grams.centred(reduce(torch.add, parts))  # inner products add over tokens
     if pooling not in PATCHES:
         for images in grams.redrawn(backbone.of_source.shown):
-            gram = _pooled_grams(grams, backbone, pooled, images)
-            yield grams.centred(gram), grams.variance(gram)
+            yield grams.centred(_pooled_grams(grams, backbone, pooled, images))
 
 
 def _pooled_grams(

@@ -5,7 +5,7 @@ after the attention probabilities, and the branch of a ResNet after its skip. Ac
 overwrites before its block ends are shown as copies; all others are live.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -152,22 +152,18 @@ def changed(*attributes: tuple[object, str, object]) -> Iterator[None]:
 def eager(body: nn.Module, parts: Parts) -> AbstractContextManager[None]:
     """Context in which a network computes attention probabilities as tensors, unless it calls `FUSED`.
 
-    Attention in transformers reads this setting from its configuration in every forward pass, timm's has its
-    own switch.
+    Attention in transformers reads this setting from its configuration in every forward pass.
     """
-    if isinstance(parts, Sublayers) and parts.attends == FUSED:
+    config, is_fused = getattr(body, "config", None), isinstance(parts, Sublayers) and parts.attends == FUSED
+    if is_fused or not hasattr(config, "_attn_implementation"):
         return nullcontext()
-    word = (getattr(body, "config", None), "_attn_implementation", "eager")
-    switches = ((module, "fused_attn", False) for module in body.modules())
-    return changed(*(each for each in (word, *switches) if hasattr(*each[:2])))
+    return changed((config, "_attn_implementation", "eager"))
 
 
 class Watched(TorchFunctionMode):
     """Context that shows the arguments and the output of each call of a function of torch."""
 
-    def __init__(
-        self, function: Callable[..., Tensor], show: Callable[[Sequence[Any], dict[str, Any], Tensor], None]
-    ) -> None:
+    def __init__(self, function: Callable[..., Tensor], show: Callable[..., None]) -> None:
         super().__init__()
         self._function, self._show = function, show
 
@@ -227,13 +223,6 @@ def _watch_fused(block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
     yield block.register_forward_hook(end, always_call=True)
 
 
-def shows_probabilities(module: nn.Module) -> bool:
-    """Whether a module is torch's attention, or one such as timm's, that can return its probabilities."""
-    return isinstance(module, nn.MultiheadAttention) or (
-        hasattr(module, "fused_attn") and isinstance(getattr(module, "attn_drop", None), nn.Module)
-    )
-
-
 def watch_attention(
     parts: Parts, block: nn.Module, show: Callable[[Tensor | None], None]
 ) -> Iterator[RemovableHandle]:
@@ -259,7 +248,4 @@ def watch_attention(
 
     if isinstance(attends, nn.MultiheadAttention):
         yield attends.register_forward_pre_hook(ask, with_kwargs=True)
-    elif shows_probabilities(attends):
-        yield before(attends.get_submodule("attn_drop"), show)
-        return
     yield attends.register_forward_hook(hook)

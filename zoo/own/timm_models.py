@@ -60,10 +60,8 @@ def timm_network(text: str) -> Examined:
     """
     net = build_timm(text)
     settings = vars(net).get("pretrained_cfg") or {}
-    kind = str(settings.get("architecture") or _name(text)).partition("_")[0]
-    module = type(net).__module__
-    if module.startswith("timm.models."):  # a first word may be another, such as tf of tf_efficientnet_lite0
-        kind = module.removeprefix("timm.models.").replace("vision_transformer", "vit")
+    # the first word of a name may be another, such as tf of tf_efficientnet_lite0
+    kind = type(net).__module__.rpartition(".")[2].replace("vision_transformer", "vit")
     licence = str(settings.get("license") or "unknown")
     supervision = f"timm tag {tag}" if (tag := settings.get("tag")) else "unknown"
     options = ModuleOptions(name=text, family=kind, supervision=supervision, licence=licence)

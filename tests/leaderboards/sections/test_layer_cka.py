@@ -8,7 +8,6 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.leaderboards.sections.layer_cka import LayerCka, cka_maps, cka_page, depths_of
 from layerboard.leaderboards.writers.markdown import markdown_page
-from layerboard.tasks.framework.registry import DIRECTIONS
 from layerboard.zoo.spec import Layer
 from tests.leaderboards.builder import NAN, frame, layers, pair
 from tests.leaderboards.report.boards import small
@@ -132,27 +131,6 @@ def test_the_interval_of_depths_holds_whatever_the_correlation(together):
             not each.low <= wanted.share <= each.high for each, wanted in zip(halves, expected, strict=True)
         )
     assert missed <= 10
-
-
-def test_layers_of_one_direction_are_named_and_marked():
-    """On the page, on the map and in the report, and where they are compared with others'; no others are."""
-    places = [(CLIP, 1, "mlp"), (CLIP, 1, "block"), (DINO, 1, "block")]
-    numbers = [(CLIP, 1, "mlp", 1.3), (CLIP, 1, "block", 2.1), (DINO, 1, "block", NAN)]
-    counted = [
-        replace(pair(name, block, name, -1, value, tap=tap), metric=DIRECTIONS)
-        for name, block, tap, value in numbers
-    ]
-    board = Board.of(frame(tapped(*places), counted), "mini")
-    page = cka_page(board)
-    text = markdown_page(page)
-    assert "a single direction has more than half of the variance" in " ".join(text.split())
-    assert text.count(f"{CLIP}: 1.mlp.") == 1
-    own, both = (block for block in page.blocks if type(block).__name__ == "HeatMap")
-    assert own.panels[0].names == (("1", "1.mlp*"), ("1.mlp*", "1"))
-    assert both.panels[0].names == (("1", "1.mlp*"), ("1",))
-    assert "1.mlp*" not in page.numbers.frame["layer"].tolist()
-    assert {*board.pairs["metric"]} == {"CKA"}
-    assert "direction" not in markdown_page(cka_page(Board.of(frame(tapped(*places), counted[1:]), "mini")))
 
 
 def test_one_undefined_layer_is_one_empty_cell():

@@ -12,12 +12,12 @@ from layerboard.benchmark.passes.shards import MeasuredLayers, Shards, VectorRea
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.framework.base import FINITE
 from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol, find_protocol
-from layerboard.tasks.framework.registry import DIRECTIONS, config_of
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sources import IMAGES, probed_classes
 from layerboard.tasks.framework.stored import StoredBackbone, StoredVectors
 from layerboard.tasks.similarity.cka import CkaTask, cka_matrix
 from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram
-from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
+from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import SPEC
 from tests.tasks.framework.test_sources import classification, labels
 
@@ -130,7 +130,7 @@ def test_cka_is_that_of_the_metric_over_batches_of_what_could_be_read(
         assert [len(group.samples) for group in task.source.groups] == [256, 45]
     stored = [store(task, one, tmp_path, read) for one in backbones]
     for pooling in config_of(protocol, "cka").poolings:
-        found, *_ = cka_matrix(task.grams, stored, pooling)
+        found, _ = cka_matrix(task.grams, stored, pooling)
         np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
         assert 0.05 < found[0, 3] < 0.99
 
@@ -141,8 +141,7 @@ def test_without_class_tokens_there_is_no_cka_of_them(tmp_path: Path) -> None:
     without = replace(stored, vectors={task.source.name: NoClassToken(stored.of_source)})
 
     def offered(members: list[StoredBackbone], pooling: str) -> list[tuple[int, int]]:
-        every = task.compare(members, pooling)
-        return [(found.first, found.second) for found in every if found.metric == "CKA"]
+        return [(found.first, found.second) for found in task.compare(members, pooling)]
 
     for pooling in ("cls", "mean", "patch", "all"):
         assert offered([stored], pooling) == [(0, 0)]
@@ -155,8 +154,7 @@ def test_a_backbone_that_cannot_be_measured_says_why_in_its_own_pairs(tmp_path: 
     task, backbones, read = problem(40, 16), two_backbones(40), np.ones(40, bool)
     first, second = (store(task, one, tmp_path, read) for one in backbones)
     refused = replace(second, refusal="two has no layer 1.mlp.")
-    every = [one for one in task.compare([first, refused], "patch") if one.metric == "CKA"]
-    found = {(one.first, one.second): one for one in every}
+    found = {(one.first, one.second): one for one in task.compare([first, refused], "patch")}
     assert np.isfinite(found[0, 0].value).all()
     for pair, shape in (((0, 1), (3, 2)), ((1, 1), (2, 2))):
         assert found[pair].reason == "two has no layer 1.mlp."
@@ -183,7 +181,7 @@ def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
     complete = expected(task, backbones, pooling, read)
     backbones[0].cls[Layer(1)][:] = backbones[0].grid[Layer(1)][:] = value
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, *_ = cka_matrix(task.grams, stored, pooling)
+    found, _ = cka_matrix(task.grams, stored, pooling)
     dropped = np.zeros((5, 5), bool)
     dropped[1], dropped[:, 1] = True, True
     assert (np.isnan(found) == dropped).all()
@@ -247,10 +245,10 @@ def test_repeats_are_further_batches_of_the_same_images_and_no_further_sample(tm
     stored = [store(task, one, tmp_path, read) for one in backbones]
     other = replace(task, config=replace(task.config, repeats=1))
     once = other.grams
-    assert task.fingerprint == other.fingerprint  # of what is stored
-    assert task.scored_fingerprint != other.scored_fingerprint
-    value, error, _ = cka_matrix(task.grams, stored, "cls")
-    single, alone, _ = cka_matrix(once, stored, "cls")
+    assert task.fingerprint == other.fingerprint == other.scored_fingerprint  # of what is stored
+    assert task.scored_fingerprint not in (task.fingerprint, other.scored_fingerprint)
+    value, error = cka_matrix(task.grams, stored, "cls")
+    single, alone = cka_matrix(once, stored, "cls")
     assert not np.array_equal(value, single)
     above = np.triu_indices(len(value), 1)
     assert (error[above] / alone[above] > 0.7).all()
@@ -269,26 +267,6 @@ def test_the_size_of_batches_changes_nothing_but_noise(tmp_path: Path, pooling: 
         task = problem(64, batch, RAGHU)
         stored = [store(task, one, tmp_path / str(batch), read) for one in backbones]
         found.append(cka_matrix(task.grams, stored, pooling))
-    whole, of_whole, directions = found[-1]
-    for value, error, near in found[:-1]:
-        np.testing.assert_allclose(near, directions, rtol=0.3)
+    whole, of_whole = found[-1]
+    for value, error in found[:-1]:
         assert (abs(value - whole) <= 3 * np.hypot(error, of_whole) + 1e-6).all()
-
-
-@pytest.mark.parametrize("pooling", ["cls", "mean", "patch"])
-@pytest.mark.parametrize("protocol", [STANDARD, PAPER])
-def test_directions_are_counted_as_linear_cka_weighs_them(
-    tmp_path: Path, pooling: str, protocol: EvaluationProtocol
-) -> None:
-    """Equal ones all, with one of a hundred times their deviation this one alone, whatever the means."""
-    if pooling not in config_of(protocol, "cka").poolings:
-        pytest.skip("the protocol has no such pooling")
-    task, draw = problem(512, protocol.config_for(IMAGES).batches.size, protocol), np.random.default_rng(0)
-    equal = draw.normal(3, 1, (512, 1, 1, 8)).astype(np.float32)
-    huge = equal * np.array([100, *[1] * 7], np.float32)
-    grids = {Layer(1): equal.repeat(2, axis=2), Layer(2): huge.repeat(2, axis=2)}
-    one = Stored("one", {layer: grid[:, 0, 0] for layer, grid in grids.items()}, grids)
-    stored = [store(task, one, tmp_path, np.ones(512, bool))]
-    (found,) = (each for each in task.compare(stored, pooling) if each.metric == DIRECTIONS)
-    assert (found.layers, found.others, found.value.shape) == (tuple(grids), (WHOLE_BACKBONE,), (2, 1))
-    assert found.value[:, 0] == pytest.approx([8, 1], rel=0.2)

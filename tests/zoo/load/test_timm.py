@@ -28,7 +28,6 @@ SETTINGS = {
     "std": (0.4, 0.5, 0.6),
     "license": "mit",
     "hf_hub_id": "timm/vit_small.tag",
-    "architecture": "vit_small",
     "url": "https://example.org/vit_small.pth",
 }
 
@@ -112,7 +111,7 @@ def test_facts_are_timm_s_and_the_network_s() -> None:
         assert (spec.name, spec.origin, spec.repository) == (text, TIMM, "timm/vit_small.tag")
     assert (spec.mean, spec.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
     assert (spec.input_size, spec.fixed_size, spec.licence) == (SIZE, False, "mit")
-    assert (spec.family, spec.supervision, spec.paper) == ("vit", "timm tag tag", "timm tag")
+    assert (spec.family, spec.supervision, spec.paper) == ("networks", "timm tag tag", "timm tag")
     assert spec.has_cls
     assert spec.stages == (Stage(3, WIDTH, 8),)
     lines = describe_backbone(spec, None).splitlines()

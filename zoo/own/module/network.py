@@ -194,9 +194,8 @@ def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
             vars(module).pop("forward", None)
     copied.requires_grad_(False).train(False)
     tensors = dict((*copied.named_parameters(), *copied.named_buffers()))
-    if empty := [name for name, tensor in tensors.items() if tensor.is_meta]:
-        lacks = f"{type(net).__name__} is on the meta device and has no weights; load them first"
-        raise InputError(f"{'' if len(empty) == len(tensors) else f'{some(empty)} of '}the {lacks}")
+    empty = [name for name, tensor in tensors.items() if tensor.is_meta]
+    ensure(not empty, f"{some(empty)} of the {type(net).__name__} are on the meta device; load weights first")
     if are_zero(copied.state_dict().values()):
         raise InputError(f"all weights of the {type(net).__name__} are zero; load trained ones into it")
     examined = examine(copied, replace(options, blocks=blocks, final_norm=norm))

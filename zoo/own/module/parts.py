@@ -15,7 +15,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from layerboard.zoo.entries.architecture import Sublayers
 from layerboard.zoo.features.pass_context import is_out_of_memory
-from layerboard.zoo.features.taps import FUSED, Watched, eager, shows_probabilities, watch_attention
+from layerboard.zoo.features.taps import FUSED, Watched, eager, watch_attention
 from layerboard.zoo.own.module.forward import Call, are_equal, calls_of
 from layerboard.zoo.own.module.reading import Structure
 from layerboard.zoo.spec import Tap
@@ -34,9 +34,9 @@ def find_attention(structure: Structure) -> tuple[str, int]:
     """
     subject, net, last = structure.subject, structure.subject.net, structure.readings[-1]
     blocks = [net.get_submodule(path) for path in subject.blocks]
-    every = [{name for name, part in each.named_modules() if shows_probabilities(part)} for each in blocks]
-    alike = len(every[0]) == 1 and every.count(every[0]) == len(every)
-    parts = Sublayers(attends=next(iter(every[0])) if alike else FUSED)
+    every = (named for block in blocks for named in block.named_modules())
+    names = {name for name, part in every if isinstance(part, nn.MultiheadAttention)}
+    parts = Sublayers(attends=names.pop() if len(names) == 1 else FUSED)
     shown: list[Tensor | None] = []
     try:
         with ExitStack() as hooks:
@@ -103,9 +103,7 @@ def _parts_of(
         attention = _adding(between, mid - whole.given, mid, calls)
         mlp = _adding(later, whole.gives - mid, mid, calls)
         if attention is not None and mlp is not None:
-            mixing = [call for call in between if call.path.startswith(f"{attends}.")]
-            if attends == FUSED:
-                mixing = [call for call in between if any(are_equal(call.given, each) for each in mixed)]
+            mixing = [call for call in between if any(are_equal(call.given, each) for each in mixed)]
             return Sublayers(
                 norm1=norm1.path,
                 norm2=norm2.path,

@@ -24,6 +24,7 @@ from tests.zoo.own.module.networks import PATCH, SIZE, WIDTH
 from tests.zoo.reduced import layers_of
 
 GRID = SIZE // PATCH
+CALLED = "recomputed from the call of scaled_dot_product_attention in each block"
 CPU = torch.device("cpu")
 
 
@@ -350,7 +351,7 @@ def test_a_norm_is_named_or_refused() -> None:
         (nets.Vit(), {"blocks": ()}, "is empty; give blocks='blocks..' .3 Block"),
         (nets.Vit(), {"blocks": [3]}, "a block should be a module of the network; found 3"),
         (nets.Vit(), {"blocks": [nets.Block()]}, "a block, a Block, is no module inside Vit"),
-        (nets.Vit().to("meta"), {}, "the Vit is on the meta device and has no weights; load them first"),
+        (nets.Vit().to("meta"), {}, "more of the Vit are on the meta device; load weights first"),
         (nets.Vit(), {"name": "two words"}, "needs a name of letters, digits"),
         (nets.Vit(), {"family": "random"}, "which is that of the random floor"),
         (
@@ -486,12 +487,8 @@ def test_a_network_is_found_as_long_as_somebody_holds_it() -> None:
     [
         (nets.Attending, nets.Vit, "3 heads, shown by attn of each block"),
         (nets.AttendingFirst, nets.TokensFirst, "3 heads, shown by attn of each block"),
-        (nets.Fused, nets.Vit, "3 heads, shown by attn of each block"),
-        (
-            nets.Calling,
-            nets.Vit,
-            "4 heads, recomputed from the call of scaled_dot_product_attention in each block",
-        ),
+        (nets.Fused, nets.Vit, f"3 heads, {CALLED}"),
+        (nets.Calling, nets.Vit, f"4 heads, {CALLED}"),
     ],
 )
 def test_attention_probabilities(kind: type[nets.Block], net: type[nets.Vit], words: str) -> None:

@@ -22,28 +22,15 @@ class UsualFirst(nets.UsualTorch):
         return torch.nn.MultiheadAttention(WIDTH, 3)
 
 
-class Called(nets.Projected):
-    """Without a switch, so that its probabilities are those of the call of torch's fused attention."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        del self.attn_drop
-
-
-class UsualCalled(nets.Usual):
-    attention = Called
-
-
 @pytest.mark.parametrize(
     ("net", "taps", "heads"),
     [
         (nets.Vit(kind=nets.Usual), EVERY, 3),
-        (nets.Vit(kind=UsualCalled), EVERY, 3),
         (nets.Vit(kind=nets.UsualTorch), WITHOUT_HEADS, 3),
         (nets.TokensFirst(kind=UsualFirst), WITHOUT_HEADS, 3),
         (nets.Vit(prefix=0, kind=nets.Mixer), WITHOUT_HEADS, None),
     ],
-    ids=["fused", "called", "torch", "tokens-first", "mixer"],
+    ids=["fused", "torch", "tokens-first", "mixer"],
 )
 def test_what_attention_and_mlp_add_is_what_the_stream_gains(
     net: nets.Vit, taps: tuple[Tap, ...], heads: int | None
