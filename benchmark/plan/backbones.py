@@ -93,10 +93,7 @@ def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
                 find_each([name], request.cache)
             except InputError as error:
                 lacking[name] = str(error)
-    reasons = {reason: [name for name in lacking if lacking[name] == reason] for reason in lacking.values()}
-    lines = [
-        f"left out: {', '.join(names)} of the suite {suite.name}: {why}" for why, names in reasons.items()
-    ]
+    lines = [f"left out: {name} of the suite {suite.name}: {reason}" for name, reason in lacking.items()]
     ensure(len(lacking) != len(suite.backbones), "; ".join(lines))
     report.say(*lines)
     return [name for name in suite.backbones if name not in lacking]

@@ -150,10 +150,7 @@ def changed(*attributes: tuple[object, str, object]) -> Iterator[None]:
 
 
 def eager(body: nn.Module, parts: Parts) -> AbstractContextManager[None]:
-    """Context in which a network computes attention probabilities as tensors, unless it calls `FUSED`.
-
-    Attention in transformers reads this setting from its configuration in every forward pass.
-    """
+    """Context in which attention of transformers, which reads it from its configuration, gives probabilities."""
     config, is_fused = getattr(body, "config", None), isinstance(parts, Sublayers) and parts.attends == FUSED
     if is_fused or not hasattr(config, "_attn_implementation"):
         return nullcontext()

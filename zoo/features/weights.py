@@ -68,13 +68,11 @@ def _filters(body: nn.Module) -> Tensor | None:
 def _positions(spec: BackboneSpec, body: nn.Module) -> Tensor | None:
     table, least = position_table(getattr(body, "embeddings", None)), int(spec.has_cls)
     tables: list[Tensor] = [] if table is None else [table]
-    if (
-        table is None
-    ):  # of another form: as many rows of the width of the stream as there are patches, or more
+    if table is None:  # of another form: more rows of the width of the stream than prefix tokens
         linear = {id(module.weight) for module in body.modules() if isinstance(module, nn.Linear)}
-        others = (weight for weight in body.parameters() if id(weight) not in linear and weight.ndim > 1)
-        wide = (weight for weight in others if weight.shape[-1] == spec.width)
-        tables, least = [weight for weight in wide if weight.numel() > spec.prefix_tokens * spec.width], 0
+        wide = (each for each in body.parameters() if each.ndim > 1 and each.shape[-1] == spec.width)
+        large = (each for each in wide if each.numel() > spec.prefix_tokens * spec.width)
+        tables, least = [each for each in large if id(each) not in linear], 0
     grids = []
     for rows in (weight.detach().float().flatten(0, -2) for weight in tables):
         side = isqrt(len(rows))

@@ -22,13 +22,12 @@ from layerboard.zoo.load.files import FileLoader
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.networks import Names, choose_network, networks_of
 from layerboard.zoo.load.renaming import Tensors, needed
-from layerboard.zoo.own.module.network import Examined, examine
+from layerboard.zoo.own.module.network import CPU, Examined, examine
 from layerboard.zoo.own.module.options import ModuleOptions
 from layerboard.zoo.own.module.probe import require_own_features
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import TIMM
 
-LONGEST = 300  # characters of the reason of another library
 _OPTION = re.compile(r"\b[a-z_]+=")  # of `layerboard.from_module`, as an error names it
 
 
@@ -71,8 +70,7 @@ def timm_network(text: str) -> Examined:
         made = f"timm.create_model({_name(text)!r}, pretrained=True)"
         where = f", to layerboard.from_module({made}, ...), since {TIMM.mark} takes no options"
         raise InputError(f"{text}: {error}{where if _OPTION.search(str(error)) else ''}") from error
-    nobody, cpu = BackboneIdentity("", ""), torch.device("cpu")
-    require_own_features(HookedBackbone(examined.spec, examined.network(net), nobody, cpu))
+    require_own_features(HookedBackbone(examined.spec, examined.network(net), BackboneIdentity("", ""), CPU))
     spec = replace(
         examined.spec,
         origin=TIMM,
@@ -110,7 +108,7 @@ def build_timm(text: str, file: Path | None = None, tensors: Tensors | None = No
         except Exception as error:
             weights = "" if file is None else f" with the weights {file}"
             # of weights that do not fit, the first line of torch's message does not say which ones
-            reason = " ".join(str(error).split())[:LONGEST]
+            reason = " ".join(str(error).split())[:300]
             raise InputError(f"{text} cannot be built{weights}: {reason}") from error
     return made.requires_grad_(False).train(False)
 

@@ -245,11 +245,8 @@ def examine(net: nn.Module, options: ModuleOptions) -> Examined:
         f"images of {spec.input_size} px ({subject.size_source}); {normalisation_of(spec)} "
         f"({subject.normalisation_source})",
     ]
-    if subject.others:
-        left = " and ".join(
-            f"{counted(len(row), 'modules')} of {path_pattern(row)}" for row in subject.others
-        )
-        lines.append(f"not taken for blocks: {left}")
+    left = (f"{counted(len(row), 'modules')} of {path_pattern(row)}" for row in subject.others)
+    lines += [f"not taken for blocks: {modules}" for modules in left]
     if prefix and reason:
         lines.append(f"the first prefix token is {'a' if has_cls else 'no'} class token ({reason})")
     if attends:

@@ -52,7 +52,6 @@ class OwnNetwork:
     """A network in evaluation mode, the paths of its blocks, and the square images that it is shown.
 
     ``size`` in pixels and the normalisation are those of its input; the sources say where each comes from.
-    ``others`` are lists of modules that were not taken for its blocks.
     """
 
     net: nn.Module
@@ -61,7 +60,7 @@ class OwnNetwork:
     size_source: str
     normalisation_source: str
     blocks: tuple[str, ...] = ()
-    others: Sequence[tuple[str, ...]] = ()
+    others: Sequence[tuple[str, ...]] = ()  # lists of modules that were not taken for its blocks
 
     @property
     def name(self) -> str:

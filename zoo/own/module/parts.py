@@ -28,9 +28,8 @@ SUMS = 0.02  # tolerance of the sum of a row of probabilities around 1: bfloat16
 def find_attention(structure: Structure) -> tuple[str, int]:
     """Path in each block of its one attention that can show probabilities, and the heads of the last.
 
-    The path is `FUSED` if no module can, but each block calls torch's fused attention once. It is "" unless
-    each row sums to 1 over the tokens of the block, as none does of attention inside windows; heads are then
-    those that the block states, 0 for none.
+    The path is `FUSED` if each block calls torch's fused attention once. It is "" unless each row sums to 1
+    over the tokens of the block, unlike inside windows; heads are then those that the block states, or 0.
     """
     subject, net, last = structure.subject, structure.subject.net, structure.readings[-1]
     blocks = [net.get_submodule(path) for path in subject.blocks]
@@ -51,9 +50,8 @@ def find_attention(structure: Structure) -> tuple[str, int]:
         return "", 0
     maps = [each for each in shown if each is not None]
     tokens, heads = last.prefix + last.side**2, maps[0].shape[1] if maps else 0
-    fits = all(each.shape == (1, heads, tokens, tokens) for each in maps)
-    fits = fits and len(shown) == len(maps) == len(blocks)
-    fits = fits and not any(reading.is_map for reading in structure.readings)
+    fits = len(shown) == len(maps) == len(blocks) and not any(each.is_map for each in structure.readings)
+    fits = fits and all(each.shape == (1, heads, tokens, tokens) for each in maps)
     if fits and all(bool(((each.sum(-1) - 1).abs() < SUMS).all()) for each in maps):
         return parts.attends, heads
     stated = (getattr(module, "num_heads", 0) for module in blocks[-1].modules())

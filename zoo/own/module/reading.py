@@ -134,8 +134,8 @@ def _first_reading(subject: OwnNetwork, streams: Sequence[Tensor], options: Modu
 def _is_in_place(reading: Reading, moved: Tensor) -> bool:
     """Whether a change at the end of the first row of cells moves none more than those there, if read so."""
     moved = with_batch_first(moved, reading.layout)[0]
-    cells = moved.norm(dim=0) if reading.is_map else moved[reading.prefix :].norm(dim=-1)
-    cells = cells.view(reading.side, reading.side)
+    amounts = moved.norm(dim=0) if reading.is_map else moved[reading.prefix :].norm(dim=-1)
+    cells = amounts.view(reading.side, reading.side)
     return bool(cells[:2, -2:].max() >= cells.max())
 
 

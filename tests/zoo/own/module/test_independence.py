@@ -52,20 +52,15 @@ DEPENDENT: dict[str, Change] = {
     "softmax over the batch": lambda x: x + 0.3 * x.softmax(0),
     "statistics of the batch": lambda x: functional.batch_norm(x, None, None, training=True),
     "one number of a neighbour": one_number_of_a_neighbour,
-    "rank in the batch": lambda x: x + 0.3 * x.argsort(0).to(x),
     "size of the batch": lambda x: x * len(x),
     "dropout": lambda x: functional.dropout(x, 0.1),
     "noise": lambda x: x + 0.003 * torch.randn_like(x),
 }
 HONEST: dict[str, Change] = {
-    "deviation of the image": lambda x: x / x.std(others_of(x), keepdim=True),
     "products of eight bits": eight_bits,
     "one image at a time": lambda x: torch.cat([one / one.std() for one in x.split(1)]),
     "experts": by_experts,
     "bfloat16 inside": in_bfloat16,
-    "running statistics": lambda x: functional.batch_norm(
-        x, torch.full(x.shape[1:2], 0.1), torch.full(x.shape[1:2], 2.0)
-    ),
     "a constant noise": lambda x: (
         x + 0.3 * torch.randn(x.shape[1:], generator=torch.Generator().manual_seed(0)).to(x)
     ),

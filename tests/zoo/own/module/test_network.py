@@ -369,13 +369,6 @@ def test_what_contradicts_is_refused(net: nn.Module, told: dict[str, object], me
         given(net, **told)
 
 
-class Stuck(nets.ConvNet):
-    """With an ``eval()`` that does nothing."""
-
-    def train(self, mode: bool = True) -> "Stuck":
-        return self
-
-
 class Remembering(nets.Block):
     """With what was seen before in its output."""
 
@@ -387,28 +380,12 @@ class Remembering(nets.Block):
 
 
 @pytest.mark.parametrize(
-    ("net", "layer"),
-    [(nets.Vit(kind=nets.AttendingFirst), "1"), (Stuck(), "final"), (nets.Vit(kind=Remembering), "1")],
+    ("net", "layer"), [(nets.Vit(kind=nets.AttendingFirst), "1"), (nets.Vit(kind=Remembering), "1")]
 )
 def test_features_that_are_not_of_the_image_alone_are_refused(net: nn.Module, layer: str) -> None:
     message = f"the features of an image change by .* at layer {layer} with the images beside it, such as by"
     with pytest.raises(InputError, match=message):
         given(net)
-
-
-class OneByOne(nets.Block):
-    """Divides each image by its own deviation, which is 0 for an image of one colour, in bfloat16."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        with torch.autocast("cpu", torch.bfloat16):
-            return torch.cat([super(OneByOne, self).forward(one / one[:, 1:].std()) for one in x.split(1)])
-
-
-@pytest.mark.parametrize(
-    "net", [nets.Vit(kind=OneByOne), nets.Vit(kind=nets.Attending).bfloat16(), nets.ConvNet().bfloat16()]
-)
-def test_rounding_is_no_dependence(net: nn.Module) -> None:
-    assert given(net).spec.depth
 
 
 def test_blocks_that_do_not_run_once_in_order_are_refused() -> None:
