@@ -150,7 +150,7 @@ def changed(*attributes: tuple[object, str, object]) -> Iterator[None]:
 
 
 def eager(body: nn.Module, parts: Parts) -> AbstractContextManager[None]:
-    """Context in which attention of transformers, which reads it from its configuration, gives probabilities."""
+    """Context in which a network of transformers computes attention probabilities as tensors."""
     config, is_fused = getattr(body, "config", None), isinstance(parts, Sublayers) and parts.attends == FUSED
     if is_fused or not hasattr(config, "_attn_implementation"):
         return nullcontext()

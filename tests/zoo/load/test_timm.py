@@ -93,18 +93,6 @@ def weights(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize(
-    ("module", "family"), [("efficientnet", "efficientnet"), ("vision_transformer", "vit")]
-)
-def test_a_family_is_that_of_the_code_in_timm(
-    module: str, family: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not the first word of a name, such as tf of tf_efficientnet_lite0."""
-    monkeypatch.setattr(Vit, "__module__", f"timm.models.{module}")
-    assert find(["timm:plain"])[0].family == family
-
-
-@pytest.mark.usefixtures("double")
 def test_facts_are_timm_s_and_the_network_s() -> None:
     for text in ("timm:vit_small.tag", "timm:vit_small@tag"):
         (spec,) = find([text])

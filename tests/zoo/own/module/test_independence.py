@@ -27,16 +27,6 @@ def one_number_of_a_neighbour(x: Tensor) -> Tensor:
     return x + 0.3 * x[-1:].abs().mean() * first
 
 
-def by_experts(x: Tensor) -> Tensor:
-    """Each image by one of two experts, those of one together: other sizes of products, the same numbers."""
-    draw, out = torch.Generator().manual_seed(0), x.clone()
-    first = x.flatten(1).sum(1) > 0
-    for chosen in (first, ~first):
-        matrix = torch.randn(x.shape[-1], x.shape[-1], generator=draw).to(x) / x.shape[-1] ** 0.5
-        out[chosen] = x[chosen] + 0.3 * x[chosen] @ matrix
-    return out
-
-
 def eight_bits(x: Tensor) -> Tensor:
     scale = x.abs().amax(others_of(x), keepdim=True) / 127
     return (x / scale).round() * scale
@@ -59,11 +49,7 @@ DEPENDENT: dict[str, Change] = {
 HONEST: dict[str, Change] = {
     "products of eight bits": eight_bits,
     "one image at a time": lambda x: torch.cat([one / one.std() for one in x.split(1)]),
-    "experts": by_experts,
     "bfloat16 inside": in_bfloat16,
-    "a constant noise": lambda x: (
-        x + 0.3 * torch.randn(x.shape[1:], generator=torch.Generator().manual_seed(0)).to(x)
-    ),
 }
 NETWORKS: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "tokens": (partial(Vit, 0), "norm"),
@@ -73,7 +59,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], str]] = {
 }
 """Layouts, and the module whose output is changed."""
 
-FEW = ("batch mean", "one number of a neighbour", "dropout", "products of eight bits", "experts")
+FEW = ("batch mean", "one number of a neighbour", "dropout", "products of eight bits")
 """Changes that every layout is tried with; the others are of tokens alone."""
 
 
