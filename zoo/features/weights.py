@@ -78,7 +78,7 @@ def _positions(spec: BackboneSpec, body: nn.Module) -> Tensor | None:
         side = isqrt(len(rows))
         prefix = len(rows) - side**2
         if least <= prefix <= spec.prefix_tokens and side > 1:
-            grids.append(rows[prefix:].unflatten(0, (side, side)))
+            grids.append(rows[prefix:].view(side, side, -1))
     return max(grids, key=len, default=None)
 
 

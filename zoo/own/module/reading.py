@@ -125,8 +125,8 @@ def _first_reading(subject: OwnNetwork, streams: Sequence[Tensor], options: Modu
     image, cell = subject.draw(), subject.size // admitted[0].side
     changed = image.clone()
     changed[:, :cell, -cell:] = 1 - image[:, :cell, -cell:]
-    one, other = (streams_of(subject, each[None])[0][0].float() for each in (image, changed))
-    placed = [reading for reading in admitted if _is_in_place(reading, one - other)]
+    before, after = (streams_of(subject, each[None])[0][0].float() for each in (image, changed))
+    placed = [reading for reading in admitted if _is_in_place(reading, after - before)]
     ensure(placed or admitted[0].is_map, f"{where} are tokens that do not follow row by row, as all must")
     return (placed or admitted)[0]
 
