@@ -29,7 +29,6 @@ KINDS = {  # whether a network is a ConvNet, has attention, and shows this
     "resnetv2_50": (True, False, False),
     "convnext_femto": (True, False, False),
     "vit_small_r26_s32_224": (False, True, True),
-    "vit_tiny_r_s16_p8_224": (False, True, True),
     "swin_tiny_patch4_window7_224": (False, True, False),
     "mixer_s32_224": (False, False, False),
 }
