@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from itertools import chain, product
 from pathlib import Path
 
@@ -89,9 +88,12 @@ def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
         spec = known.get(name)
         if spec is not None and not spec.repository and name not in request.weights:
             lacking[name] = f"fetch {spec.original} and add --weights {name}=FILE"
-        elif name.startswith(TIMM.mark) and find_spec("timm") is None:
-            lacking[name] = "pip install 'layerboard[timm]' adds it"
-    lines = [f"{name} of the suite {suite.name} is left out: {advice}" for name, advice in lacking.items()]
+        elif name.startswith(TIMM.mark):
+            try:
+                find_each([name], request.cache)
+            except InputError as error:
+                lacking[name] = str(error)
+    lines = [f"left out: {name} of the suite {suite.name}: {reason}" for name, reason in lacking.items()]
     ensure(len(lacking) != len(suite.backbones), "; ".join(lines))
     report.say(*lines)
     return [name for name in suite.backbones if name not in lacking]

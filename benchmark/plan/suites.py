@@ -153,7 +153,7 @@ RAGHU_SUITE = Suite(
     backbones=(
         *("vit-b32-in21k", "vit-b16-in21k", "vit-l16-in21k", "vit-h14-in21k", "vit-b16", "vit-l16"),
         *WITH_LITTLE_DATA,
-        *("timm:resnetv2_50x1_bit.goog_in21k", "timm:resnetv2_152x2_bit.goog_in21k"),
+        *("bit-50", "timm:resnetv2_50x1_bit.goog_in21k", "timm:resnetv2_152x2_bit.goog_in21k"),
         "timm:vit_base_r50_s16_224.orig_in21k",
         *("timm:mixer_b16_224.goog_in21k", "timm:mixer_l16_224.goog_in21k"),
     ),

@@ -83,12 +83,12 @@ class Locality(ComparisonTask, FedTask):
         return _GramMeasurer(self.cka, view.geometry(ANY_SIZE).size[0])
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
-        return (first.heads is None) != (second.heads is None)
+        return first.is_convnet != second.is_convnet and (first.heads or second.heads) is not None
 
     def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
         """``locality-rho`` of every transformer with every ConvNet: mean over blocks, and for each block."""
         for (first, transformer), (second, convnet) in product(enumerate(backbones), repeat=2):
-            if transformer.spec.heads is None or convnet.spec.heads is not None:
+            if transformer.spec.heads is None or not convnet.spec.is_convnet:
                 continue
             heads, blocks = (self.feed.layers((), each.spec) for each in (transformer, convnet))
             reason = transformer.refusal or convnet.refusal

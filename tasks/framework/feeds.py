@@ -92,8 +92,7 @@ class ResidualFeed(Feed[Mapping[Tap, LayerFeatures]]):
     """Terms of a block's residual sums: features by tap; layers of a ConvNet are its blocks' branches."""
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        attends = spec.heads is not None or "attention" in spec.inside  # also a mixing of tokens
-        tap: Tap = "block" if attends else "branch"
+        tap: Tap = "branch" if spec.is_convnet else "block"
         return tuple(Layer(index, tap) for index in _blocks(scored))
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:

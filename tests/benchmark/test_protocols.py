@@ -1,7 +1,9 @@
 """A run by the paper's protocol, beside one by the standard protocol."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,7 +12,7 @@ from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.prepare import plan_of
 from layerboard.benchmark.plan.backbones import find_backbones
-from layerboard.benchmark.plan.suites import PAPER_SUITE
+from layerboard.benchmark.plan.suites import PAPER_SUITE, RAGHU_SUITE
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec.origin import TRANSFORMERS
@@ -64,15 +66,30 @@ def test_backbones_of_a_suite_that_need_a_file_are_left_out_and_said(
     specs = find_backbones(asked, PAPER_SUITE, report)
     assert len(specs) == 18
     moco = "https://dl.fbaipublicfiles.com/moco-v3/vit-s-300ep/vit-s-300ep.pth.tar"
-    said = f"moco-s16 of the suite paper is left out: fetch {moco} and add --weights moco-s16=FILE"
+    said = f"left out: moco-s16 of the suite paper: fetch {moco} and add --weights moco-s16=FILE"
     assert [line for line in lines if "left out" in line][1:] == [said]
     (tmp_path / "moco.pth").touch()
     given = replace(asked, weights={"moco-s16": tmp_path / "moco.pth"})
     assert "moco-s16" in [spec.name for spec in find_backbones(given, PAPER_SUITE, Silent())]
     alone = replace(PAPER_SUITE, backbones=("moco-s16", "timm:resnet18"))
-    monkeypatch.setattr("layerboard.benchmark.plan.backbones.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"add --weights moco-s16=FILE; timm:resnet18 .*layerboard\[timm\]"):
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(InputError, match=r"moco-s16=FILE; left out: timm:resnet18 .*layerboard\[timm\]"):
         find_backbones(asked, alone, Silent())
+    assert any(spec.is_convnet for spec in find([name for name in RAGHU_SUITE.backbones if ":" not in name]))
+
+
+def test_a_network_of_a_suite_that_cannot_be_examined_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = SimpleNamespace(is_model=bool, create_model=lambda name, **options: torch.nn.Conv2d(3, 4, 8, 8))
+    monkeypatch.setitem(sys.modules, "timm", whole)
+    lines: list[str] = []
+    suite = replace(PAPER_SUITE, backbones=("timm:odd", "mini-fs", "timm:strange"), floors=())
+    asked = Request(output=tmp_path, cache=tmp_path, floor=False)
+    (spec,) = find_backbones(asked, suite, Silent(say=lines.append))
+    assert spec.name == "mini-fs"
+    start = "left out: timm:odd of the suite paper: timm:odd: Conv2d has no list of modules of one class"
+    assert [line.startswith(start) for line in lines if line.startswith("left out")] == [True, False]
 
 
 def test_weights_replace_the_repository_of_a_backbone(tmp_path: Path) -> None:

@@ -104,12 +104,13 @@ class HookedBackbone(Backbone):
                 f"{self.spec.name} has no layer {layer}: where the {layer.tap} of its blocks is, if they "
                 f"have one, is not known; its taps are {taps_in_words(taps)}."
             )
-        config = getattr(self._network.body, "config", None)
-        can_choose = not self.spec.origin.has_architecture or hasattr(config, "_attn_implementation")
+        config, origin = getattr(self._network.body, "config", None), self.spec.origin
+        can_choose = not origin.has_architecture or hasattr(config, "_attn_implementation")
         can_show = isinstance(parts, Sublayers) and parts.gives_probabilities
         if layer.tap != "probabilities" or (can_choose and can_show):
             return ""
-        return f"{self.spec.name} is a network whose attention probabilities cannot be read."
+        unread = "is a network whose attention probabilities cannot be read"
+        return f"{self.spec.name} {unread if origin.has_architecture else origin.no_heads}."
 
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
         try:

@@ -69,6 +69,8 @@ def watch_transformer(parts: Sublayers, tap: Tap, block: nn.Module, show: Show) 
         case "query" | "key" if parts.rotary:
             attends = block.get_submodule(parts.attends)
             yield from _watch_rotated(attends, block.get_submodule(getattr(parts, tap)), show)
+        case "heads" if parts.attends == FUSED:
+            yield before(block.get_submodule(parts.heads), show)
         case "heads":
             waiting: list[Tensor] = []
 
@@ -148,30 +150,25 @@ def changed(*attributes: tuple[object, str, object]) -> Iterator[None]:
 
 
 def eager(body: nn.Module, parts: Parts) -> AbstractContextManager[None]:
-    """Context in which a network computes attention probabilities as tensors, unless it calls `FUSED`.
-
-    Attention in transformers reads this setting from its configuration in every forward pass, timm's has its
-    own switch.
-    """
-    if isinstance(parts, Sublayers) and parts.attends == FUSED:
+    """Context in which a network of transformers computes attention probabilities as tensors."""
+    config, is_fused = getattr(body, "config", None), isinstance(parts, Sublayers) and parts.attends == FUSED
+    if is_fused or not hasattr(config, "_attn_implementation"):
         return nullcontext()
-    word = (getattr(body, "config", None), "_attn_implementation", "eager")
-    switches = ((module, "fused_attn", False) for module in body.modules())
-    return changed(*(each for each in (word, *switches) if hasattr(*each[:2])))
+    return changed((config, "_attn_implementation", "eager"))
 
 
-class _FusedCalls(TorchFunctionMode):
-    """Shows the probabilities of each call of torch's fused attention, computed from its queries and keys."""
+class Watched(TorchFunctionMode):
+    """Context that shows the arguments and the output of each call of a function of torch."""
 
-    def __init__(self, show: Show) -> None:
+    def __init__(self, function: Callable[..., Tensor], show: Callable[..., None]) -> None:
         super().__init__()
-        self._show = show
+        self._function, self._show = function, show
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
-        options = kwargs or {}
-        if func is scaled_dot_product_attention:
-            self._show(AttentionCall(*args, **options).probabilities())
-        return func(*args, **options)
+        output = func(*args, **(kwargs or {}))
+        if func is self._function:
+            self._show(args, kwargs or {}, output)
+        return output
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +205,10 @@ class AttentionCall:
 
 def _watch_fused(block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
     """Hooks that show the probabilities of the fused attention that a block calls."""
-    calls = _FusedCalls(show)
+    calls = Watched(
+        scaled_dot_product_attention,
+        lambda given, options, _: show(AttentionCall(*given, **options).probabilities()),
+    )
 
     def start(*_: object) -> None:
         calls.__enter__()  # type: ignore[no-untyped-call]
@@ -218,13 +218,6 @@ def _watch_fused(block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
 
     yield block.register_forward_pre_hook(start)
     yield block.register_forward_hook(end, always_call=True)
-
-
-def shows_probabilities(module: nn.Module) -> bool:
-    """Whether a module is torch's attention, or one such as timm's, that can return its probabilities."""
-    return isinstance(module, nn.MultiheadAttention) or (
-        hasattr(module, "fused_attn") and isinstance(getattr(module, "attn_drop", None), nn.Module)
-    )
 
 
 def watch_attention(
@@ -252,7 +245,4 @@ def watch_attention(
 
     if isinstance(attends, nn.MultiheadAttention):
         yield attends.register_forward_pre_hook(ask, with_kwargs=True)
-    elif shows_probabilities(attends):
-        yield before(attends.get_submodule("attn_drop"), show)
-        return
     yield attends.register_forward_hook(hook)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo.features import Weights
+from layerboard.zoo.features.taps import Watched
 from layerboard.zoo.spec import BackboneSpec
 
 CHANNELS = 3  # of an image
@@ -58,29 +59,27 @@ def _filters(body: nn.Module) -> Tensor | None:
     first = next((module for module in convolutions if module.in_channels == CHANNELS), None)
     if first is None:
         return None
-    weight = first.weight.detach().float()
-    if type(first).__name__ != "WeightStandardizedConv2d":
-        return weight
-    # BiT convolves with its weights standardised, Kolesnikov et al., arXiv:1912.11370, section 3.2
-    variance, mean = torch.var_mean(weight, dim=(1, 2, 3), keepdim=True, correction=0)
-    constant: float = vars(first)["eps"]
-    return (weight - mean) / (variance + constant).sqrt()
+    used: list[Tensor] = []  # BiT standardises its weights, Kolesnikov et al., arXiv:1912.11370, section 3.2
+    with Watched(nn.functional.conv2d, lambda given, *_: used.append(given[1])):
+        first(first.weight.new_zeros(1, CHANNELS, *first.kernel_size))
+    return used[-1].detach().float()
 
 
 def _positions(spec: BackboneSpec, body: nn.Module) -> Tensor | None:
-    embeddings = getattr(body, "embeddings", None)
-    table = position_table(embeddings)
-    if table is None:  # RADIO's covers the patches of the largest image and no other token
-        free = getattr(embeddings, "position_embedding", None)
-        if not isinstance(free, nn.Parameter):
-            return None
-        side = isqrt(free.shape[1])
-        return free.detach().float().view(side, side, -1)
-    rows = table.detach().float().view(-1, table.shape[-1])
-    side = isqrt(len(rows))
-    prefix = len(rows) - side**2
-    is_square = int(spec.has_cls) <= prefix <= spec.prefix_tokens
-    return rows[prefix:].view(side, side, -1) if is_square else None
+    table, least = position_table(getattr(body, "embeddings", None)), int(spec.has_cls)
+    tables: list[Tensor] = [] if table is None else [table]
+    if table is None:  # of another form: more rows of the width of the stream than prefix tokens
+        linear = {id(module.weight) for module in body.modules() if isinstance(module, nn.Linear)}
+        wide = (each for each in body.parameters() if each.ndim > 1 and each.shape[-1] == spec.width)
+        large = (each for each in wide if each.numel() > spec.prefix_tokens * spec.width)
+        tables, least = [each for each in large if id(each) not in linear], 0
+    grids = []
+    for rows in (weight.detach().float().flatten(0, -2) for weight in tables):
+        side = isqrt(len(rows))
+        prefix = len(rows) - side**2
+        if least <= prefix <= spec.prefix_tokens and side > 1:
+            grids.append(rows[prefix:].view(side, side, -1))
+    return max(grids, key=len, default=None)
 
 
 def _position_bias(body: nn.Module) -> Tensor | None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import HEADS
-from layerboard.zoo.errors import InputError, shortened, some
+from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.hooked import HookedBackbone, Network
 from layerboard.zoo.features.pass_context import pass_context
@@ -22,17 +22,13 @@ from layerboard.zoo.load.files import FileLoader
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.networks import Names, choose_network, networks_of
 from layerboard.zoo.load.renaming import Tensors, needed
-from layerboard.zoo.own.module.network import Examined, examine
+from layerboard.zoo.own.module.network import CPU, Examined, examine
 from layerboard.zoo.own.module.options import ModuleOptions
 from layerboard.zoo.own.module.probe import require_own_features
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import TIMM
 
 _OPTION = re.compile(r"\b[a-z_]+=")  # of `layerboard.from_module`, as an error names it
-# Message of torch about a tensor of another shape.
-_MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[.*?\])\)")
-_KEYS = re.compile(r"((?:Missing|Unexpected) key\(s\)) in state_dict: (.*)")
-_QUOTED = re.compile(r'"([^"]*)"')
 
 
 class TimmLoader(FileLoader):
@@ -63,10 +59,8 @@ def timm_network(text: str) -> Examined:
     """
     net = build_timm(text)
     settings = vars(net).get("pretrained_cfg") or {}
-    kind = str(settings.get("architecture") or _name(text)).partition("_")[0]
-    module = type(net).__module__
-    if module.startswith("timm.models."):  # a first word may be another, such as tf of tf_efficientnet_lite0
-        kind = module.removeprefix("timm.models.").replace("vision_transformer", "vit")
+    # the first word of a name may be another, such as tf of tf_efficientnet_lite0
+    kind = type(net).__module__.rpartition(".")[2].replace("vision_transformer", "vit")
     licence = str(settings.get("license") or "unknown")
     supervision = f"timm tag {tag}" if (tag := settings.get("tag")) else "unknown"
     options = ModuleOptions(name=text, family=kind, supervision=supervision, licence=licence)
@@ -76,8 +70,7 @@ def timm_network(text: str) -> Examined:
         made = f"timm.create_model({_name(text)!r}, pretrained=True)"
         where = f", to layerboard.from_module({made}, ...), since {TIMM.mark} takes no options"
         raise InputError(f"{text}: {error}{where if _OPTION.search(str(error)) else ''}") from error
-    nobody, cpu = BackboneIdentity("", ""), torch.device("cpu")
-    require_own_features(HookedBackbone(examined.spec, examined.network(net), nobody, cpu))
+    require_own_features(HookedBackbone(examined.spec, examined.network(net), BackboneIdentity("", ""), CPU))
     spec = replace(
         examined.spec,
         origin=TIMM,
@@ -114,7 +107,9 @@ def build_timm(text: str, file: Path | None = None, tensors: Tensors | None = No
                 made = timm.create_model(name, **options)
         except Exception as error:
             weights = "" if file is None else f" with the weights {file}"
-            raise InputError(f"{text} cannot be built{weights}: {_reason(error)}") from error
+            # of weights that do not fit, the first line of torch's message does not say which ones
+            reason = " ".join(str(error).split())[:300]
+            raise InputError(f"{text} cannot be built{weights}: {reason}") from error
     return made.requires_grad_(False).train(False)
 
 
@@ -155,17 +150,6 @@ def _own_tensors(text: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 def _anchor(own: Mapping[str, Tensor], heads: Mapping[str, Tensor]) -> Names:
     body = [name for name, tensor in own.items() if name not in heads and tensor.is_floating_point()]
     return body[0], body[-1]
-
-
-def _reason(error: Exception) -> str:
-    """A short form of an error: for weights of another size a tensor, its shape, and the network's."""
-    text = str(error).strip()
-    if shapes := _MISFIT.search(text):
-        return f"{shapes[1]} is {shapes[2]}, not {shapes[3]}; give the file of that network"
-    if keys := _KEYS.search(text):
-        names = some(sorted(_QUOTED.findall(keys[2])))
-        return f"{keys[1]} in state_dict: {names}; give the file of that network"
-    return shortened(text.partition("\n")[0])
 
 
 def _name(text: str) -> str:

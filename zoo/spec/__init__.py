@@ -353,6 +353,11 @@ class BackboneSpec:
         there = {*asked} - {"patchwise"} if self.has_cls else {*asked, "mean"} - {"cls", "cls+mean"}
         return tuple(each for each in get_args(VectorPooling) if each in there)
 
+    @property
+    def is_convnet(self) -> bool:
+        """Whether its blocks have neither attention nor another mixing of tokens, nor tokens before these."""
+        return self.heads is None and "attention" not in self.inside and not self.prefix_tokens
+
     def has(self, layer: Layer) -> bool:
         """Whether there is such a layer; a network is assumed to have all taps of its kind inside blocks."""
         if self.shown is not None:

@@ -23,7 +23,7 @@ from tests.tasks.agreement.similarity import cka
 from tests.tasks.analyses.planted import SIZE, features, left_behind, noise, sources
 
 IMAGES, CELLS, WIDTH = 64, 4, 3
-CONVNET = replace(SPEC, name="convnet")  # has three blocks
+CONVNET = replace(SPEC, name="convnet", prefix_tokens=0, has_cls=False)  # has three blocks
 HEADS = Layer(1, "heads")
 
 

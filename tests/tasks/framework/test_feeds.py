@@ -86,7 +86,7 @@ def test_attention_that_goes_on_from_block_to_block_starts_at_the_first() -> Non
 
 def test_the_taps_of_a_block_come_together() -> None:
     feed = ResidualFeed()
-    mixer, convnet = replace(SPEC, heads=None, taps=TAPS[:4]), replace(SPEC, heads=None, taps=None)
+    mixer, convnet = (replace(SPEC, heads=None, prefix_tokens=0, taps=taps) for taps in (TAPS[:4], None))
     for spec in (TRANSFORMER, mixer):
         assert feed.layers(SCORED, spec) == (Layer(2), Layer(3))
     assert feed.layers(SCORED, convnet) == (Layer(2, "branch"), Layer(3, "branch"))

@@ -28,7 +28,6 @@ SETTINGS = {
     "std": (0.4, 0.5, 0.6),
     "license": "mit",
     "hf_hub_id": "timm/vit_small.tag",
-    "architecture": "vit_small",
     "url": "https://example.org/vit_small.pth",
 }
 
@@ -94,25 +93,13 @@ def weights(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize(
-    ("module", "family"), [("efficientnet", "efficientnet"), ("vision_transformer", "vit")]
-)
-def test_a_family_is_that_of_the_code_in_timm(
-    module: str, family: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not the first word of a name, such as tf of tf_efficientnet_lite0."""
-    monkeypatch.setattr(Vit, "__module__", f"timm.models.{module}")
-    assert find(["timm:plain"])[0].family == family
-
-
-@pytest.mark.usefixtures("double")
 def test_facts_are_timm_s_and_the_network_s() -> None:
     for text in ("timm:vit_small.tag", "timm:vit_small@tag"):
         (spec,) = find([text])
         assert (spec.name, spec.origin, spec.repository) == (text, TIMM, "timm/vit_small.tag")
     assert (spec.mean, spec.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
     assert (spec.input_size, spec.fixed_size, spec.licence) == (SIZE, False, "mit")
-    assert (spec.family, spec.supervision, spec.paper) == ("vit", "timm tag tag", "timm tag")
+    assert (spec.family, spec.supervision, spec.paper) == ("networks", "timm tag tag", "timm tag")
     assert spec.has_cls
     assert spec.stages == (Stage(3, WIDTH, 8),)
     lines = describe_backbone(spec, None).splitlines()
@@ -158,9 +145,7 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
         load_backbone(spec, device=CPU, cache_dir=tmp_path)
     narrow = {name: tensor[:4] for name, tensor in Vit().state_dict().items()}
     save_file(narrow, tmp_path / "wrong.safetensors")
-    with pytest.raises(
-        InputError, match=r"with the weights .*: patches.weight is \[4, 3, 8, 8\], not \[12, 3"
-    ):
+    with pytest.raises(InputError, match=r"with the weights .*: .*patches.weight: .*\[4, 3, 8, 8\].*\[12, 3"):
         load_backbone(spec, device=CPU, cache_dir=tmp_path)
     save_file(Vit().state_dict() | {"more": torch.zeros(1)}, tmp_path / "wrong.safetensors")
     with pytest.raises(InputError, match=r"Unexpected key\(s\) in state_dict: .*more"):

@@ -46,26 +46,28 @@ def path_of(net: nn.Module, module: object, what: str) -> str:
     return path
 
 
-def find_blocks(net: nn.Module, images: Tensor, preferred: Sequence[str] = ()) -> Paths:
-    """The members of the one list in which each module takes the output of the one before.
+def find_blocks(net: nn.Module, images: Tensor, preferred: Sequence[str] = ()) -> tuple[Paths, list[Paths]]:
+    """The members of the one list in which each module takes the output of the one before, and other lists.
 
     They are of one class, with submodules and weights, in a ModuleList or Sequential. Lists whose paths
     differ in numbers only (``layer1`` to ``layer4`` of a ResNet) count as one. Of lists inside each other the
     outer one counts, unless it holds stages. Of several lists, the longest of those inside or around the
-    ``preferred`` paths is taken if there are such paths. Raises InputError if it is not obvious which modules
-    the blocks are, with what to write.
+    ``preferred`` paths is taken if there are such paths, otherwise the one beside stems (a hybrid's ResNet).
+    Raises InputError if it is not obvious which modules the blocks are, with what to write.
     """
     lists = _lists(net)
     calls = calls_of(net, images, [path for row in lists for path in chain(*row)])
     times = Counter(call.path for call in calls)
-    once = {call.path: call for call in calls if times[call.path] == 1}
+    once = {call.path: call for call in calls if times[call.path] == 1}  # in the order in which they end
     rows = [tuple(chain(*row)) for row in lists if all(_is_chain(paths, once) for paths in row)]
     stages = [row for row in rows if any(_are_stages(row, inner, once) for inner in rows)]
     blocks = [row for row in rows if row not in stages]
     blocks = [row for row in blocks if not any(_is_inside(row, other) for other in blocks if other != row)]
     near = [row for row in blocks if _is_inside(row, preferred) or _is_inside(preferred, row)]
-    if len(blocks) == 1 or near:
-        return max(near or blocks, key=len)
+    rest = near or [row for row in blocks if not any(_is_stem(net, row, other, once) for other in blocks)]
+    if len(rest) == 1 or near:
+        taken = max(rest, key=len)
+        return taken, [row for row in blocks if row != taken]
     raise InputError(
         f"{type(net).__name__} has {'several lists' if blocks else 'no list'} of modules of one class, each "
         f"taking the output of the one before, so its blocks are not obvious; {_offer(net)}"
@@ -110,6 +112,14 @@ def _are_stages(row: Paths, inner: Paths, once: Mapping[str, Call]) -> bool:
     held = [[path for path in inner if path.startswith(f"{outer}.")] for outer in row]
     ends = zip(row, held, strict=True)
     return all(held) and any(are_equal(once[outer].gives, once[paths[-1]].gives) for outer, paths in ends)
+
+
+def _is_stem(net: nn.Module, row: Paths, other: Paths, once: Mapping[str, Call]) -> bool:
+    """Whether these modules are convolutions that give maps, after which the others give tokens."""
+    order, inside = [*once], (module for path in row for module in net.get_submodule(path).modules())
+    is_before = order.index(row[-1]) < order.index(other[0])
+    gives_tokens = (once[row[-1]].gives.ndim, once[other[0]].gives.ndim) == (4, 3)
+    return is_before and gives_tokens and not any(isinstance(module, nn.Linear) for module in inside)
 
 
 def _is_inside(row: Sequence[str], other: Sequence[str]) -> bool:

@@ -194,9 +194,8 @@ def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
             vars(module).pop("forward", None)
     copied.requires_grad_(False).train(False)
     tensors = dict((*copied.named_parameters(), *copied.named_buffers()))
-    if empty := [name for name, tensor in tensors.items() if tensor.is_meta]:
-        lacks = f"{type(net).__name__} is on the meta device and has no weights; load them first"
-        raise InputError(f"{'' if len(empty) == len(tensors) else f'{some(empty)} of '}the {lacks}")
+    empty = [name for name, tensor in tensors.items() if tensor.is_meta]
+    ensure(not empty, f"{some(empty)} of the {type(net).__name__} are on the meta device; load weights first")
     if are_zero(copied.state_dict().values()):
         raise InputError(f"all weights of the {type(net).__name__} are zero; load trained ones into it")
     examined = examine(copied, replace(options, blocks=blocks, final_norm=norm))
@@ -246,11 +245,15 @@ def examine(net: nn.Module, options: ModuleOptions) -> Examined:
         f"images of {spec.input_size} px ({subject.size_source}); {normalisation_of(spec)} "
         f"({subject.normalisation_source})",
     ]
+    left = (f"{counted(len(row), 'modules')} of {path_pattern(row)}" for row in subject.others)
+    lines += [f"not taken for blocks: {modules}" for modules in left]
     if prefix and reason:
         lines.append(f"the first prefix token is {'a' if has_cls else 'no'} class token ({reason})")
     if attends:
         how = f"recomputed from the call of {FUSED} in" if attends == FUSED else f"shown by {attends} of"
         lines.append(f"attention probabilities of {heads} heads, {how} each block")
+    elif heads:
+        lines.append(f"attention of {heads} heads in the last block, not shown: not over all tokens of each")
     if taps:
         lines.append(f"taps inside each block: {taps_in_words(taps)}")
     if options.final_norm in (None, True) and not norm:
@@ -266,10 +269,10 @@ def _structure(subject: OwnNetwork, options: ModuleOptions) -> Structure:
     net, size = subject.net, nearest_multiple(subject.size, USUAL_STRIDE)
     try:
         if options.blocks is None:
-            blocks = find_blocks(net, subject.images(subject.draw()[None]), stages_of(net))
+            blocks, others = find_blocks(net, subject.images(subject.draw()[None]), stages_of(net))
         else:
-            blocks = named_blocks(net, options.blocks)
-        return structure_of(replace(subject, blocks=blocks), options)
+            blocks, others = named_blocks(net, options.blocks), []
+        return structure_of(replace(subject, blocks=blocks, others=others), options)
     except InputError:
         if options.image_size is None and size != subject.size:
             source = f"{subject.size_source}, {subject.size}, in whole cells"

@@ -60,6 +60,7 @@ class OwnNetwork:
     size_source: str
     normalisation_source: str
     blocks: tuple[str, ...] = ()
+    others: Sequence[tuple[str, ...]] = ()  # lists of modules that were not taken for its blocks
 
     @property
     def name(self) -> str:

@@ -11,10 +11,11 @@ from itertools import combinations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
 from layerboard.zoo.entries.architecture import Sublayers
 from layerboard.zoo.features.pass_context import is_out_of_memory
-from layerboard.zoo.features.taps import FUSED, eager, shows_probabilities, watch_attention
+from layerboard.zoo.features.taps import FUSED, Watched, eager, watch_attention
 from layerboard.zoo.own.module.forward import Call, are_equal, calls_of
 from layerboard.zoo.own.module.reading import Structure
 from layerboard.zoo.spec import Tap
@@ -25,17 +26,16 @@ SUMS = 0.02  # tolerance of the sum of a row of probabilities around 1: bfloat16
 
 
 def find_attention(structure: Structure) -> tuple[str, int]:
-    """Path in each block of its one attention that can show probabilities, and its heads; "", 0 if none.
+    """Path in each block of its one attention that can show probabilities, and the heads of the last.
 
-    The path is `FUSED` if no module can, but each block calls torch's fused attention once. Each row must sum
-    to 1 over the tokens of the block: attention inside windows is not accepted.
+    The path is `FUSED` if each block calls torch's fused attention once. It is "" unless each row sums to 1
+    over the tokens of the block, unlike inside windows; heads are then those that the block states, or 0.
     """
     subject, net, last = structure.subject, structure.subject.net, structure.readings[-1]
     blocks = [net.get_submodule(path) for path in subject.blocks]
-    names = {name for block in blocks for name, part in block.named_modules() if shows_probabilities(part)}
-    if len(names) > 1 or any(reading.is_map for reading in structure.readings):
-        return "", 0
-    parts = Sublayers(attends=next(iter(names), FUSED))
+    every = (named for block in blocks for named in block.named_modules())
+    names = {name for name, part in every if isinstance(part, nn.MultiheadAttention)}
+    parts = Sublayers(attends=names.pop() if len(names) == 1 else FUSED)
     shown: list[Tensor | None] = []
     try:
         with ExitStack() as hooks:
@@ -50,11 +50,12 @@ def find_attention(structure: Structure) -> tuple[str, int]:
         return "", 0
     maps = [each for each in shown if each is not None]
     tokens, heads = last.prefix + last.side**2, maps[0].shape[1] if maps else 0
-    fits = all(each.shape == (1, heads, tokens, tokens) for each in maps)
-    if not len(shown) == len(maps) == len(blocks) or not fits:
-        return "", 0
-    are_shares = all(bool(((each.sum(-1) - 1).abs() < SUMS).all()) for each in maps)
-    return (parts.attends, heads) if are_shares else ("", 0)
+    fits = len(shown) == len(maps) == len(blocks) and not any(each.is_map for each in structure.readings)
+    fits = fits and all(each.shape == (1, heads, tokens, tokens) for each in maps)
+    if fits and all(bool(((each.sum(-1) - 1).abs() < SUMS).all()) for each in maps):
+        return parts.attends, heads
+    stated = (getattr(module, "num_heads", 0) for module in blocks[-1].modules())
+    return "", max((count for count in stated if isinstance(count, int)), default=0) or int(bool(maps))
 
 
 def find_parts(structure: Structure, attends: str) -> tuple[Sublayers | None, tuple[Tap, ...]]:
@@ -65,8 +66,12 @@ def find_parts(structure: Structure, attends: str) -> tuple[Sublayers | None, tu
     subject, net = structure.subject, structure.subject.net
     inside = tuple(f"{block}." for block in subject.blocks)
     paths = [path for path, _ in net.named_modules() if f"{path}.".startswith(inside)]
-    calls = calls_of(net, subject.images(subject.draw()[None]), paths)
-    first, *others = (_parts_of(net, block, calls, attends) for block in subject.blocks)
+    mixed: list[Tensor] = []  # the outputs of all heads, side by side
+    with Watched(
+        scaled_dot_product_attention, lambda *call: mixed.append(call[-1].transpose(1, -2).flatten(2))
+    ):
+        calls = calls_of(net, subject.images(subject.draw()[None]), paths)
+    first, *others = (_parts_of(net, block, calls, attends, mixed) for block in subject.blocks)
     if first is None or any(other != first for other in others):
         return (Sublayers(attends=attends) if attends else None), ()
     heads: tuple[Tap, ...] = ("heads",) if first.heads else ()
@@ -74,7 +79,9 @@ def find_parts(structure: Structure, attends: str) -> tuple[Sublayers | None, tu
     return first, ("input", "norm1", *heads, "attention", "mid", "norm2", *hidden, "mlp")
 
 
-def _parts_of(net: nn.Module, path: str, every: Sequence[Call], attends: str) -> Sublayers | None:
+def _parts_of(
+    net: nn.Module, path: str, every: Sequence[Call], attends: str, mixed: Sequence[Tensor]
+) -> Sublayers | None:
     """The parts of one block, given the calls of all; None if it has not the usual ones."""
     block = net.get_submodule(path)
     whole = next(call for call in every if call.path == path)
@@ -94,7 +101,7 @@ def _parts_of(net: nn.Module, path: str, every: Sequence[Call], attends: str) ->
         attention = _adding(between, mid - whole.given, mid, calls)
         mlp = _adding(later, whole.gives - mid, mid, calls)
         if attention is not None and mlp is not None:
-            mixing = [call for call in between if call.path.startswith(f"{attends}.")]
+            mixing = [call for call in between if any(are_equal(call.given, each) for each in mixed)]
             return Sublayers(
                 norm1=norm1.path,
                 norm2=norm2.path,

@@ -102,8 +102,8 @@ def structure_of(subject: OwnNetwork, options: ModuleOptions) -> Structure:
 def _no_grid(where: str, stream: Tensor, size: int) -> InputError:
     return InputError(
         f"{where} is {in_brackets(stream.shape)} for a batch of {BATCH} images of {size} px, which is no "
-        "square grid of cells with prefix tokens before it, neither [batch tokens dim] nor [batch dim height "
-        "width] nor with other axes"
+        "square grid of cells of whole pixels with prefix tokens before it, neither [batch tokens dim] nor "
+        "[batch dim height width] nor with other axes"
     )
 
 
@@ -122,23 +122,21 @@ def _first_reading(subject: OwnNetwork, streams: Sequence[Tensor], options: Modu
     ]
     if not admitted:
         raise InputError(f"{where} is {possible[0]}, which contradicts layout= or prefix_tokens=")
-    if len({reading.layout for reading in admitted}) > 1:  # maps with as many channels as rows
-        kept = [{other.layout for other in _readings(each.shape, subject.size)} for each in streams]
-        common = [reading for reading in admitted if all(reading.layout in layouts for layouts in kept)]
-        if len(common) > 1 and _begins_with_maps(subject):
-            common = [reading for reading in common if reading.layout == "maps"]
-        if len(common) != 1:
-            choice = " or ".join(map(str, admitted))
-            raise InputError(f"{where} may be {choice}; say which by layout=")
-        return common[0]
-    return admitted[0]
+    image, cell = subject.draw(), subject.size // admitted[0].side
+    changed = image.clone()
+    changed[:, :cell, -cell:] = 1 - image[:, :cell, -cell:]
+    before, after = (streams_of(subject, each[None])[0][0].float() for each in (image, changed))
+    placed = [reading for reading in admitted if _is_in_place(reading, after - before)]
+    ensure(placed or admitted[0].is_map, f"{where} are tokens that do not follow row by row, as all must")
+    return (placed or admitted)[0]
 
 
-def _begins_with_maps(subject: OwnNetwork) -> bool:
-    """Whether the first weights of the first block are those of a module that takes channels first."""
-    block = subject.net.get_submodule(subject.blocks[0])
-    weighted = (module for module in block.modules() if [*module.parameters(recurse=False)])
-    return isinstance(next(weighted, None), nn.Conv2d | nn.BatchNorm2d | nn.GroupNorm)
+def _is_in_place(reading: Reading, moved: Tensor) -> bool:
+    """Whether a change at the end of the first row of cells moves none more than those there, if read so."""
+    moved = with_batch_first(moved, reading.layout)[0]
+    amounts = moved.norm(dim=0) if reading.is_map else moved[reading.prefix :].norm(dim=-1)
+    cells = amounts.view(reading.side, reading.side)
+    return bool(cells[:2, -2:].max() >= cells.max())
 
 
 def _with_constant_prefix(where: str, stream: Tensor, possible: Sequence[Reading]) -> list[Reading]:

@@ -24,6 +24,7 @@ from tests.zoo.own.module.networks import PATCH, SIZE, WIDTH
 from tests.zoo.reduced import layers_of
 
 GRID = SIZE // PATCH
+CALLED = "recomputed from the call of scaled_dot_product_attention in each block"
 CPU = torch.device("cpu")
 
 
@@ -181,6 +182,24 @@ def test_of_two_lists_that_is_taken_which_timm_names_or_names_a_part_of(module: 
     assert "2 blocks of net.neck," in given(net).lines[0]
 
 
+class Hybrid(nets.Vit):
+    """With a longer stem of convolutions."""
+
+    def __init__(self) -> None:
+        super().__init__(kind=nets.Fused)
+        self.stem = nn.Sequential(*(nets.ConvBlock(3) for _ in range(5)))
+
+    def embed(self, images: Tensor) -> Tensor:
+        return super().embed(self.stem(images))
+
+
+def test_blocks_of_tokens_win_over_a_longer_stem_and_what_is_left_is_said() -> None:
+    network = given(Hybrid())
+    assert "3 blocks of net.blocks, 1 prefix token + 4x4 grid" in network.lines[0]
+    assert "  not taken for blocks: 5 modules of net.stem" in network.lines
+    assert "5 blocks of net.stem, 0 prefix tokens" in given(Hybrid(), blocks="stem").lines[0]
+
+
 class Apart(nn.Module):
     """Blocks that are attributes, in no list, with noise of the network's own between them."""
 
@@ -272,14 +291,14 @@ class Square(nn.Module):
         return self.blocks(self.stem(images))  # type: ignore[no-any-return]
 
 
-def test_maps_with_as_many_channels_as_rows_need_a_convolution_or_a_layout() -> None:
+def test_maps_with_as_many_channels_as_rows_are_read_by_what_a_change_of_the_image_moves() -> None:
     def anywhere() -> nn.Module:
         return nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 8))
 
     assert given(Square(lambda: nets.ConvBlock(8))).spec.stages == (Stage(2, 8, 4),)
-    with pytest.raises(InputError, match=r"may be 8 x 8 cells of 8 channels in feature maps .* or 8 x 8"):
-        given(Square(anywhere))
-    assert given(Square(anywhere), layout="maps").spec.stages == (Stage(2, 8, 4),)
+    for network in (given(Square(anywhere)), given(Square(anywhere), layout="maps")):
+        assert network.spec.stages == (Stage(2, 8, 4),)
+        assert "feature maps [batch dim height width]" in network.lines[1]
 
 
 @pytest.mark.parametrize(
@@ -319,7 +338,7 @@ def test_a_norm_is_named_or_refused() -> None:
     ("net", "told", "message"),
     [
         (nets.ClassTokenLast(), {}, "tokens 16 .from 0. are the same for all images; such tokens"),
-        (nets.Masked(), {}, "at layer 0 with the images beside it, .* or by chance"),
+        (nets.Masked(), {}, "do not follow row by row|with the images beside it, .* or by chance"),
         (nets.Vit(), {"prefix_tokens": 2}, "which contradicts layout= or prefix_tokens="),
         (nets.Vit(), {"layout": "maps"}, "which contradicts layout= or prefix_tokens="),
         (nets.Vit(), {"image_size": 33}, "is .3 17 12. for a batch of 3 images of 33 px, which is no square"),
@@ -332,7 +351,7 @@ def test_a_norm_is_named_or_refused() -> None:
         (nets.Vit(), {"blocks": ()}, "is empty; give blocks='blocks..' .3 Block"),
         (nets.Vit(), {"blocks": [3]}, "a block should be a module of the network; found 3"),
         (nets.Vit(), {"blocks": [nets.Block()]}, "a block, a Block, is no module inside Vit"),
-        (nets.Vit().to("meta"), {}, "the Vit is on the meta device and has no weights; load them first"),
+        (nets.Vit().to("meta"), {}, "more of the Vit are on the meta device; load weights first"),
         (nets.Vit(), {"name": "two words"}, "needs a name of letters, digits"),
         (nets.Vit(), {"family": "random"}, "which is that of the random floor"),
         (
@@ -350,13 +369,6 @@ def test_what_contradicts_is_refused(net: nn.Module, told: dict[str, object], me
         given(net, **told)
 
 
-class Stuck(nets.ConvNet):
-    """With an ``eval()`` that does nothing."""
-
-    def train(self, mode: bool = True) -> "Stuck":
-        return self
-
-
 class Remembering(nets.Block):
     """With what was seen before in its output."""
 
@@ -368,28 +380,12 @@ class Remembering(nets.Block):
 
 
 @pytest.mark.parametrize(
-    ("net", "layer"),
-    [(nets.Vit(kind=nets.AttendingFirst), "1"), (Stuck(), "final"), (nets.Vit(kind=Remembering), "1")],
+    ("net", "layer"), [(nets.Vit(kind=nets.AttendingFirst), "1"), (nets.Vit(kind=Remembering), "1")]
 )
 def test_features_that_are_not_of_the_image_alone_are_refused(net: nn.Module, layer: str) -> None:
     message = f"the features of an image change by .* at layer {layer} with the images beside it, such as by"
     with pytest.raises(InputError, match=message):
         given(net)
-
-
-class OneByOne(nets.Block):
-    """Divides each image by its own deviation, which is 0 for an image of one colour, in bfloat16."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        with torch.autocast("cpu", torch.bfloat16):
-            return torch.cat([super(OneByOne, self).forward(one / one[:, 1:].std()) for one in x.split(1)])
-
-
-@pytest.mark.parametrize(
-    "net", [nets.Vit(kind=OneByOne), nets.Vit(kind=nets.Attending).bfloat16(), nets.ConvNet().bfloat16()]
-)
-def test_rounding_is_no_dependence(net: nn.Module) -> None:
-    assert given(net).spec.depth
 
 
 def test_blocks_that_do_not_run_once_in_order_are_refused() -> None:
@@ -468,12 +464,8 @@ def test_a_network_is_found_as_long_as_somebody_holds_it() -> None:
     [
         (nets.Attending, nets.Vit, "3 heads, shown by attn of each block"),
         (nets.AttendingFirst, nets.TokensFirst, "3 heads, shown by attn of each block"),
-        (nets.Fused, nets.Vit, "3 heads, shown by attn of each block"),
-        (
-            nets.Calling,
-            nets.Vit,
-            "4 heads, recomputed from the call of scaled_dot_product_attention in each block",
-        ),
+        (nets.Fused, nets.Vit, f"3 heads, {CALLED}"),
+        (nets.Calling, nets.Vit, f"4 heads, {CALLED}"),
     ],
 )
 def test_attention_probabilities(kind: type[nets.Block], net: type[nets.Vit], words: str) -> None:
@@ -546,7 +538,10 @@ class CallingTwice(nets.Calling):
 
 @pytest.mark.parametrize("kind", [nets.Twice, nets.InWindows, CallingTwice])
 def test_attention_that_is_not_over_all_tokens_of_a_block(kind: type[nets.Block]) -> None:
-    assert given(nets.Vit(prefix=0, kind=kind)).spec.heads is None
+    """It is known, so that the network is no ConvNet, and not shown."""
+    network = given(nets.Vit(prefix=0, kind=kind))
+    assert (network.spec.heads is None, network.spec.is_convnet) == (False, False)
+    assert "cannot be read" in loaded(network).refusal([Layer(1, "probabilities")])
 
 
 def test_what_it_does_not_show_is_one_sentence() -> None:
