@@ -18,7 +18,7 @@ BUDGETS = {
     "options of all commands": 133,
     "commands": 15,
 }
-STILL = {"lines of the product": 60_871, "lines of its code": 36_958, "lines of tests": 57_495}
+STILL = {"lines of the product": 60_870}
 """What is above its budget today: these fall, and go at the budget."""
 
 ROOT = Path(__file__).parents[1]

@@ -27,6 +27,21 @@ def one_number_of_a_neighbour(x: Tensor) -> Tensor:
     return x + 0.3 * x[-1:].abs().mean() * first
 
 
+def by_experts(x: Tensor) -> Tensor:
+    """Each image by one of two experts, those of one together: other sizes of products, the same numbers."""
+    draw, out = torch.Generator().manual_seed(0), x.clone()
+    first = x.flatten(1).sum(1) > 0
+    for chosen in (first, ~first):
+        matrix = torch.randn(x.shape[-1], x.shape[-1], generator=draw).to(x) / x.shape[-1] ** 0.5
+        out[chosen] = x[chosen] + 0.3 * x[chosen] @ matrix
+    return out
+
+
+def eight_bits(x: Tensor) -> Tensor:
+    scale = x.abs().amax(others_of(x), keepdim=True) / 127
+    return (x / scale).round() * scale
+
+
 def in_bfloat16(x: Tensor) -> Tensor:
     with torch.autocast("cpu", torch.bfloat16):
         return (x @ (1.3 * torch.eye(x.shape[-1], device=x.device))).to(x.dtype)
@@ -34,14 +49,32 @@ def in_bfloat16(x: Tensor) -> Tensor:
 
 DEPENDENT: dict[str, Change] = {
     "batch mean": lambda x: x + 0.3 * x.mean(0, keepdim=True),
+    "batch maximum": lambda x: x + 0.3 * x.amax(0, keepdim=True),
+    "softmax over the batch": lambda x: x + 0.3 * x.softmax(0),
     "statistics of the batch": lambda x: functional.batch_norm(x, None, None, training=True),
+    "deviation of the batch": lambda x: x / (x.std() + 0.3),
+    "neighbour": lambda x: x + 0.3 * x.roll(1, 0),
     "one number of a neighbour": one_number_of_a_neighbour,
+    "rank in the batch": lambda x: x + 0.3 * x.argsort(0).to(x),
     "size of the batch": lambda x: x * len(x),
     "dropout": lambda x: functional.dropout(x, 0.1),
+    "noise": lambda x: x + 0.003 * torch.randn_like(x),
 }
 HONEST: dict[str, Change] = {
+    "mean of the image": lambda x: x - 0.3 * x.mean(others_of(x), keepdim=True),
+    "deviation of the image": lambda x: x / x.std(others_of(x), keepdim=True),
+    "softmax over channels": lambda x: x + 0.3 * x.softmax(-1),
+    "sorted channels": lambda x: x.sort(-1).values,
+    "products of eight bits": eight_bits,
     "one image at a time": lambda x: torch.cat([one / one.std() for one in x.split(1)]),
+    "experts": by_experts,
     "bfloat16 inside": in_bfloat16,
+    "running statistics": lambda x: functional.batch_norm(
+        x, torch.full(x.shape[1:2], 0.1), torch.full(x.shape[1:2], 2.0)
+    ),
+    "a constant noise": lambda x: (
+        x + 0.3 * torch.randn(x.shape[1:], generator=torch.Generator().manual_seed(0)).to(x)
+    ),
 }
 NETWORKS: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "tokens": (partial(Vit, 0), "norm"),
@@ -51,7 +84,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], str]] = {
 }
 """Layouts, and the module whose output is changed."""
 
-FEW = ("batch mean", "one number of a neighbour", "dropout")
+FEW = ("batch mean", "one number of a neighbour", "dropout", "products of eight bits", "experts")
 """Changes that every layout is tried with; the others are of tokens alone."""
 
 

@@ -3,17 +3,19 @@
 import copy
 import pickle
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import spectral_norm
+from torch.nn.utils import parametrize, spectral_norm
 
 from layerboard.zoo.own.module.network import NetworkCopy, given_network
 from layerboard.zoo.own.module.options import ModuleOptions
 
 OF_MODULE = 1.0
+OF_CONTEXT: ContextVar[float] = ContextVar("of_context", default=1.0)
 
 
 class Block(nn.Module):
@@ -51,6 +53,8 @@ class Normed(Block):
 class Net(nn.Module):
     """Scales what enters its blocks by a setting."""
 
+    factor = 1.0
+
     def __init__(
         self, setting: object = None, read: Callable[[Any], Any] = float, block: Any = Block
     ) -> None:
@@ -60,7 +64,7 @@ class Net(nn.Module):
         self.setting, self.read = setting, read
 
     def scale(self) -> Any:
-        return 1.0 if self.setting is None else self.read(self.setting)
+        return self.factor if self.setting is None else self.read(self.setting)
 
     def forward(self, images: Tensor) -> Tensor:
         x = self.stem(images) * self.scale()
@@ -88,13 +92,47 @@ def hooked(value: float) -> nn.Module:
     return net
 
 
+def patched(value: float) -> nn.Module:
+    net = Net()
+    vars(net.stem)["forward"] = lambda images: nn.Conv2d.forward(net.stem, images) * value  # type: ignore[arg-type]
+    return net
+
+
+def parametrized(value: float) -> nn.Module:
+    class Scaled(nn.Module):
+        def forward(self, weight: Tensor) -> Tensor:
+            return weight * value
+
+    net = Net()
+    parametrize.register_parametrization(net.stem, "weight", Scaled())
+    return net
+
+
+def of_class(value: float) -> nn.Module:
+    return type("Own", (Net,), {"factor": value})()
+
+
+def of_context(value: float) -> nn.Module:
+    OF_CONTEXT.set(value)
+    return Net(0, lambda _: OF_CONTEXT.get())
+
+
 def of_module(value: float) -> nn.Module:
     global OF_MODULE  # as notebooks have settings
     OF_MODULE = value
     return Net(0, lambda _: OF_MODULE)
 
 
-@pytest.mark.parametrize("make", [hooked, of_module])
+def with_buffer(value: float) -> nn.Module:
+    net = Net()
+    net.register_buffer("factor_", torch.tensor(value), persistent=False)
+    net.read, net.setting = (lambda _: 1.0), 0
+    return net
+
+
+@pytest.mark.parametrize(
+    "make", [hooked, patched, parametrized, of_class, of_context, of_module, with_buffer]
+)
 def test_so_have_those_whose_setting_is_no_attribute(make: Callable[[float], nn.Module]) -> None:
     first, second, third = (key(make(value)) for value in (1.0, 2.0, 1.0))
     assert first == third != second
