@@ -149,10 +149,11 @@ class KeypointTask(MeasuredTask):
         return {name: points for name, points in kinds.items() if points.any()}
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        pairs = self.pairs[group.key]
+        images = self.images[group.key][: len(group.samples)]  # a plan shows a few
+        pairs = tuple(pair for pair in self.pairs[group.key] if {pair.source, pair.target} <= {*images})
         first = next(row for row, pair in enumerate(self._ordered) if pair.category == group.key)
         examples = tuple(row - first for row in self._drawn if 0 <= row - first < len(pairs))
-        matcher = Matcher(pairs, self.images[group.key], view, self.config)
+        matcher = Matcher(pairs, images, view, self.config)
         return CategoryMeasurer(matcher, examples if self.examples else ())
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:

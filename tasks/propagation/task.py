@@ -5,6 +5,7 @@ the rules of the DAVIS-2017 evaluation (Pont-Tuset et al., 2017).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -71,6 +72,8 @@ class PropagationTask(MeasuredTask):
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         video = next(video for video in self.data.videos if video.name == group.key)
+        shown = slice(len(group.samples))  # a plan shows a few frames
+        video = replace(video, frames=video.frames[shown], masks=video.masks[shown])
         return VideoMeasurer(video, view, self.config, self.places[video.name] if self.examples else ())
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
