@@ -5,7 +5,6 @@ the rules of the DAVIS-2017 evaluation (Pont-Tuset et al., 2017).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -72,9 +71,8 @@ class PropagationTask(MeasuredTask):
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         video = next(video for video in self.data.videos if video.name == group.key)
-        shown = slice(len(group.samples))  # a plan shows a few frames
-        video = replace(video, frames=video.frames[shown], masks=video.masks[shown])
-        return VideoMeasurer(video, view, self.config, self.places[video.name] if self.examples else ())
+        examples = self.places[video.name] if self.examples else ()
+        return VideoMeasurer(video, len(group.samples), view, self.config, examples)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """J&F, J and F in percent, unweighted means over objects, without the first and the last frame.

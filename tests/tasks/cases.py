@@ -29,18 +29,9 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer, VectorPooling
 from layerboard.zoo.view.views import View
 from tests.benchmark.doubles import SPEC
+from tests.tasks import passes
 from tests.tasks.analyses.passes import probe
-from tests.tasks.passes import (
-    BOTH,
-    LAYER,
-    OTHER,
-    Features,
-    by_metric,
-    measured_group,
-    outcome,
-    outcomes,
-    vectors_of,
-)
+from tests.tasks.passes import BOTH, LAYER, OTHER, Features, by_metric, outcome, outcomes, vectors_of
 
 PREDICTED = ("right", "score", "average_precision")
 """Arrays that say how well a layer predicts an example; the others say what it predicts."""
@@ -460,7 +451,7 @@ class GridCase(ScoredCase):
         (measurable, *_) = task.measured
         for count in (1, 3):
             (group, *_) = measurable.source.first(count).groups
-            found, reasons = measured_group(measurable, group, {LAYER: blur[0]}, view=self.view)
+            found, reasons = passes.measured_group(measurable, group, {LAYER: blur[0]}, view=self.view)
             assert (found.keys(), reasons) == ({LAYER}, {})
 
     def test_no_transform_is_taken(self, task: MeasuredTask) -> None:
