@@ -14,10 +14,11 @@ from functools import partial
 from pathlib import Path
 
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.feature_fingerprint import require_same_features, stored_fingerprint
 from workshop.real.datasets import write_photographs, write_videos
 from workshop.real.fetch import digest, fetched
 from workshop.real.networks import NETWORKS, NOT_TO_BE_HAD, PHOTOGRAPHS, VIT_TINY, RealNetwork
-from workshop.real.trials import try_network
+from workshop.real.trials import FINGERPRINTS, fingerprint_of, try_network
 
 CAMPAIGNS = Path(__file__).parent / "campaigns"
 
@@ -30,6 +31,11 @@ def write_network(network: RealNetwork, to: Path, downloads: Path) -> str:
     network.convert(weights, to)
     photographs = fetched(VIT_TINY, PHOTOGRAPHS, downloads)
     result = try_network(network, weights, to, photographs)
+    now, path = fingerprint_of(network, to), FINGERPRINTS / f"{to.stem}.json"
+    if (stored := stored_fingerprint(to.stem, FINGERPRINTS)) is None:
+        now.write(path)
+    else:
+        require_same_features(now, stored)
     return f"{result}; from {network.source}; licence: {network.licence}; trained on {network.trained_on}"
 
 

@@ -1,58 +1,46 @@
-"""Recompute the k-NN column of the board ``real`` by other code: timm, transformers, Pillow, torch and numpy.
+"""The k-NN column of the board of real networks, recomputed with timm, transformers, torch and numpy alone.
 
     python -m workshop.real.check DIR TABLE.csv
 
-DIR is what ``python -m workshop.real --to DIR`` wrote, TABLE.csv the board's table of its photographs. Nothing
-of layerboard is imported. A line for each layer says how many of the tested images are classified otherwise
-than the table says; the exit code is 1 if they are more than one.
+DIR is what ``python -m workshop.real --to DIR`` wrote, TABLE.csv the table of the photographs. Nothing
+of layerboard is imported. A line for each layer and pooling has both scores, and the number of photographs
+that make the difference; the exit code is 1 if it is more than one anywhere, or if a row has no counterpart.
 """
 
 import csv
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import timm
 import torch
 from numpy.typing import NDArray
 from PIL import Image
 from safetensors.torch import load_file
-from torch import Tensor
-from transformers import Dinov2Model
+from torch import Tensor, nn
 
 Floats = NDArray[np.floating[Any]]
-Vectors = dict[str, list[Floats]]
-"""By layer and pooling, such as ``7 cls``, a batch of vectors each."""
+Encoder = Callable[[Tensor], dict[str, Tensor]]
+"""From images to vectors by layer, tap and pooling, such as ``7 block cls``."""
 
-NEIGHBOURS, TEMPERATURE, BATCH = 20, 0.07, 32
-IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+NEIGHBOURS, TEMPERATURE, BATCH = 20, 0.07, 25
 HALVES = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
-def shown(file: Path, short: int, crop: int, colours: tuple[tuple[float, ...], ...]) -> Tensor:
-    """A photograph with its shorter side at that size, its central square, normalised: [3 crop crop]."""
+def shown(file: Path, side: int, colours: tuple[tuple[float, ...], ...]) -> Tensor:
+    """A square photograph, enlarged to 8/7 of a side, of which the central square of that side is shown."""
     with Image.open(file) as opened:
-        image = opened.convert("RGB")
-    scale = short / min(image.size)
-    width, height = (short if side == min(image.size) else int(side * scale) for side in image.size)
-    left, top = round((width - crop) / 2), round((height - crop) / 2)
-    square = image.resize((width, height), Image.Resampling.BICUBIC).crop(
-        (left, top, left + crop, top + crop)
-    )
+        large = opened.convert("RGB").resize((round(side * 8 / 7),) * 2, Image.Resampling.BICUBIC)
+    edge = round((large.width - side) / 2)
+    pixels = np.asarray(large.crop((edge, edge, edge + side, edge + side)))
     mean, std = (torch.tensor(values)[:, None, None] for values in colours)
-    return (torch.from_numpy(np.array(square)).permute(2, 0, 1) / 255 - mean) / std
+    return (torch.from_numpy(pixels.copy()).permute(2, 0, 1) / 255 - mean) / std
 
 
-def pooled(tokens: Tensor, prefix: int) -> dict[str, Tensor]:
-    """The class token and the mean of the patches of [batch tokens width]; the latter alone without one."""
-    every = {"mean": tokens[:, prefix:].mean(1)}
-    return every | ({"cls": tokens[:, 0]} if prefix else {})
-
-
-def of_tokens(network: Any, blocks: Any, prefix: int, norm: Any) -> Callable[[Tensor], dict[str, Tensor]]:
-    """Vectors of every block of a transformer, and after its final norm."""
+def of_tokens(network: nn.Module, blocks: Iterable[nn.Module], norm: nn.Module) -> Encoder:
+    """Class token and mean of patches after every block of a transformer, and after its final norm."""
     seen: list[Tensor] = []
     for block in blocks:
         block.register_forward_hook(lambda _, __, tokens: seen.append(tokens))
@@ -60,25 +48,107 @@ def of_tokens(network: Any, blocks: Any, prefix: int, norm: Any) -> Callable[[Te
     def vectors(images: Tensor) -> dict[str, Tensor]:
         seen.clear()
         network(images)
-        layers = {str(number): tokens for number, tokens in enumerate(seen, 1)} | {"final": norm(seen[-1])}
+        layers = {f"{number} block": tokens for number, tokens in enumerate(seen, 1)}
+        layers[f"{len(seen)} final"] = norm(seen[-1])
+        by_pooling = {"cls": lambda tokens: tokens[:, 0], "mean": lambda tokens: tokens[:, 1:].mean(1)}
         return {
-            f"{layer} {pooling}": vector
+            f"{layer} {name}": pool(tokens)
             for layer, tokens in layers.items()
-            for pooling, vector in pooled(tokens, prefix).items()
+            for name, pool in by_pooling.items()
         }
 
     return vectors
 
 
-def of_maps(network: Any) -> Callable[[Tensor], dict[str, Tensor]]:
-    """Vectors of every block of a convolutional network: means of its maps."""
+def of_maps(network: nn.Module, blocks: Iterable[nn.Module]) -> Encoder:
+    """Mean of the map after every block of a convolutional network."""
     seen: list[Tensor] = []
-    for block in (block for stage in network.blocks for block in stage):
+    for block in blocks:
         block.register_forward_hook(lambda _, __, maps: seen.append(maps))
 
     def vectors(images: Tensor) -> dict[str, Tensor]:
         seen.clear()
-        network.forward_features(images)
-        return {f"{number} mean": maps.mean((2, 3)) for number, maps in enumerate(seen, 1)}
+        network(images)
+        return {f"{number} block mean": maps.mean((2, 3)) for number, maps in enumerate(seen, 1)}
 
     return vectors
+
+
+def encoders(folder: Path) -> Iterator[tuple[str, int, tuple[tuple[float, ...], ...], Encoder]]:
+    """Every network by its name on the board, with the side and normalisation of what it is shown."""
+    import timm
+    from transformers import Dinov2Model
+
+    for name in ("vit_tiny_patch16_224", *(f"tf_efficientnet_lite{size}" for size in range(3))):
+        network: Any = timm.create_model(name, pretrained=False).eval()
+        network.load_state_dict(load_file(folder / f"{name}.safetensors"))
+        if name.startswith("vit"):
+            yield f"timm:{name}", 224, HALVES, of_tokens(network, network.blocks, network.norm)
+        else:  # of which 240 and 260 pixels are no multiple of the last stage's 32
+            side = 224 if name.endswith("0") else 256
+            blocks = [block for stage in network.blocks for block in stage]
+            yield f"timm:{name}", side, HALVES, of_maps(network, blocks)
+    dino: Any = Dinov2Model.from_pretrained(folder / "dinov2-s14-saliency", dtype=torch.float32).eval()
+    yield "dinov2-s14-saliency", 224, IMAGENET, of_tokens(dino, dino.encoder.layer, dino.layernorm)
+
+
+def top_1(bank: Floats, labels: NDArray[np.int64], queries: Floats, truth: NDArray[np.int64]) -> float:
+    """Percent of queries whose nearest neighbours vote for their class, with weights exp(cosine / T)."""
+    bank, queries = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (bank, queries))
+    cosine = queries @ bank.T
+    near = np.argsort(-cosine, axis=1, kind="stable")[:, :NEIGHBOURS]
+    weights = np.exp(np.take_along_axis(cosine, near, axis=1) / TEMPERATURE)
+    votes = np.zeros((len(queries), labels.max() + 1))
+    np.add.at(votes, (np.arange(len(queries))[:, None], labels[near]), weights)
+    return float(100 * (votes.argmax(axis=1) == truth).mean())
+
+
+def recomputed(folder: Path) -> Iterator[tuple[tuple[str, str], float]]:
+    """The score of every network, layer, tap and pooling."""
+    photographs = folder / "tiny-imagenet-50"
+    files = {split: sorted((photographs / split).glob("*/*.JPEG")) for split in ("train", "val")}
+    classes = sorted({file.parent.name for file in files["train"]})
+    labels = {split: np.array([classes.index(file.parent.name) for file in files[split]]) for split in files}
+    for name, side, colours, encode in encoders(folder):
+        vectors: dict[str, dict[str, Floats]] = {}
+        for split, every in files.items():
+            parts: dict[str, list[Tensor]] = {}
+            for start in range(0, len(every), BATCH):
+                images = torch.stack([shown(file, side, colours) for file in every[start : start + BATCH]])
+                with torch.inference_mode():
+                    for layer, part in encode(images).items():
+                        parts.setdefault(layer, []).append(part)
+            for layer, some in parts.items():
+                vectors.setdefault(layer, {})[split] = torch.cat(some).double().numpy()
+        for layer, both in vectors.items():
+            yield (name, layer), top_1(both["train"], labels["train"], both["val"], labels["val"])
+
+
+def on_board(table: Path) -> dict[tuple[str, str], tuple[float, int]]:
+    """Scores of the k-NN column by network and layer, tap and pooling, with the number of photographs."""
+    with table.open(encoding="utf-8", newline="") as stream:
+        return {
+            (row["backbone"], f"{row['layer']} {row['tap']} {row['pooling']}"): (
+                float(row["value"]),
+                int(row["n"]),
+            )
+            for row in csv.DictReader(stream)
+            if row["task"] == "knn" and row["metric"] == "top-1" and row["trained"] == "True"
+        }
+
+
+def main(folder: str, table: str) -> int:
+    """Compare every row of the table with what is recomputed; returns the exit code."""
+    board, worst = on_board(Path(table)), 0
+    for key, score in recomputed(Path(folder)):
+        known, count = board.pop(key, (float("nan"), 1))
+        images = round(abs(score - known) * count / 100) if known == known else count
+        worst = max(worst, images)
+        print(f"{' '.join(key)}: {score:.4f}, on the board {known:.4f}: {images} photographs", flush=True)
+    for name, layer in board:
+        print(f"{name} {layer}: on the board alone")
+    return int(worst > 1 or bool(board))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

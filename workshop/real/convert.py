@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors.numpy import save_file
+from safetensors.torch import save_file as save_tensors
 from torch import Tensor
 
 from layerboard.zoo.errors import InputError
@@ -49,7 +50,7 @@ def efficientnet_lite(name: str) -> Callable[[Path, Path], None]:
             if new.rpartition(".")[2] != old.rpartition(".")[2]:
                 raise InputError(f"{file.name}: {old} stands where timm has {new}.")
         network.load_state_dict(state)
-        save_file({key: np.ascontiguousarray(tensor) for key, tensor in state.items()}, to)
+        save_tensors({key: tensor.contiguous() for key, tensor in state.items()}, to)
 
     return write
 

@@ -1,5 +1,6 @@
 """Proofs that converted weights are the trained network: classes of photographs, or its own ONNX graph."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,17 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
+from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.libraries import optional
+from layerboard.zoo.load.backbone import load_backbone
+from layerboard.zoo.load.feature_fingerprint import FeatureFingerprint, feature_fingerprint
+from layerboard.zoo.registry.find import find
 from workshop.real.convert import timm_network
 from workshop.real.networks import RealNetwork
+
+FINGERPRINTS = Path(__file__).parent / "fingerprints"
+"""Folder with twelve numbers of layers of each network on drawn images, by the name of its weights."""
 
 LEAST_RIGHT = 15
 """Of the 17 photographs, those that a network has to classify rightly."""
@@ -25,6 +33,16 @@ def try_network(network: RealNetwork, weights: Path, converted: Path, photograph
     if network.timm:
         return _try_classes(network.timm, converted, photographs)
     return _try_graph(weights, converted)
+
+
+def fingerprint_of(network: RealNetwork, converted: Path) -> FeatureFingerprint:
+    """Twelve numbers of the middle and of the last layers of a converted network on drawn images."""
+    specs = find([f"timm:{network.timm}" if network.timm else str(converted)])
+    if network.timm:
+        specs = with_weights(specs, {f"timm:{network.timm}": converted})
+    (spec,) = (each for each in specs if not each.is_floor)
+    backbone = load_backbone(spec, device=torch.device("cpu"), cache_dir=converted.parent)
+    return replace(feature_fingerprint(backbone), backbone=converted.stem)
 
 
 def _try_classes(name: str, converted: Path, photographs: Path) -> str:
