@@ -12,10 +12,9 @@ from PIL import Image
 from torch import Tensor
 
 from layerboard.tasks.datasets.base import Coverage
-from layerboard.tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
+from layerboard.tasks.datasets.davis import DavisEntry, Video, Videos
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.base import Group
-from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.protocols import PAPER, STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.cell_labels import area_labels
@@ -67,11 +66,6 @@ def measured(
     keys = [sample.key for sample in group.samples]
     named = {layer: dict(zip(keys, grids, strict=True)) for layer, grids in layers.items()}
     return passes.measured_group(task, group, named, batch, view)[0]
-
-
-def finished(measurer: Measurer[Tensor], layers: list[Layer]) -> dict[Layer, dict[str, NDArray[Any]]]:
-    """What is kept of a video."""
-    return passes.finished(measurer, layers)[0]
 
 
 def labels_of(video: Video) -> Masks:
@@ -200,22 +194,6 @@ def test_open_settings_are_scored_as_each_alone_would_be(davis: Videos, rule: Pr
     assert (found["J&F lowest"], found["J&F highest"]) == (min(each), max(each))
     assert found["J&F lowest"] < found["J&F highest"]
     assert "J&F lowest" not in alone[0]
-
-
-def test_a_batch_longer_than_the_kept_annotations(tmp_path: Path) -> None:
-    write_fake_davis(tmp_path, sequences=1, frames=67, size=(40, 16))
-    task = PropagationTask(DAVIS_2017_VAL.read(tmp_path), SHORT)
-    measurer = task.measure(task.source.groups[0], WholeFrame(8, 4))
-    grids = torch.randn(67, 2, 5, 4, generator=torch.Generator().manual_seed(0))
-    for layer in (Layer(0), Layer(1)):
-        measurer.update(layer, range(67), grids)
-    first, again = (kept["J"] for kept in finished(measurer, [Layer(0), Layer(1)]).values())
-    alone = task.measure(task.source.groups[0], WholeFrame(8, 4))
-    for position in range(67):
-        alone.update(Layer(0), [position], grids[position : position + 1])
-    assert (first == again).all()
-    assert (first == finished(alone, [Layer(0)])[Layer(0)]["J"]).all()
-    assert first.shape == (2, 65)
 
 
 def test_the_first_and_the_last_frame_are_not_scored(davis: Videos) -> None:
