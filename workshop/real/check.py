@@ -51,7 +51,10 @@ def of_tokens(network: nn.Module, blocks: Iterable[nn.Module], norm: nn.Module) 
         network(images)
         layers = {f"{number} block": tokens for number, tokens in enumerate(seen, 1)}
         layers[f"{len(seen)} final"] = norm(seen[-1])
-        by_pooling = {"cls": lambda tokens: tokens[:, 0], "mean": lambda tokens: tokens[:, 1:].mean(1)}
+        by_pooling = {
+            "cls": lambda tokens: tokens[:, 0].clone(),
+            "mean": lambda tokens: tokens[:, 1:].mean(1),
+        }
         return {
             f"{layer} {name}": pool(tokens)
             for layer, tokens in layers.items()

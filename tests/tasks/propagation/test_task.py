@@ -177,11 +177,7 @@ def test_open_settings_are_scored_as_each_alone_would_be(davis: Videos, rule: Pr
 
     def scores(config: PropagationConfig) -> dict[str, float]:
         task = PropagationTask(davis, config)
-        every = [
-            measured(task, number, {Layer(1): random_grids(video, number)}, 3)[Layer(1)]
-            for number, video in enumerate(davis.videos)
-        ]
-        outcome = task.score(every)
+        outcome = task.score([measured(task, 0, {Layer(1): random_grids(davis.videos[0], 0)}, 3)[Layer(1)]])
         assert outcome.items is not None
         means = {name: values.mean() for name, values in outcome.items.values.items()}
         assert means == pytest.approx({score.metric: score.value for score in outcome.scores})
@@ -267,15 +263,6 @@ def test_the_host_never_waits_in_tiles(davis: Videos) -> None:
     kept = measurer.finish(Layer(0))
     assert kept["soft"].shape == (5, 1, *size, 3)
     assert {array.device.type for array in kept.values()} == {"meta"}
-
-
-def test_every_video_is_a_group_in_order(davis: Videos) -> None:
-    source = PropagationTask(davis, RULE).source
-    assert [group.key for group in source.groups] == ["sequence-0", "sequence-1"]
-    assert [group.samples for group in source.groups] == [video.frames for video in davis.videos]
-    assert source.groups_per_shard == 1
-    assert RULE.view == VIEW
-    assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
 
 
 def ideal(video: Video, rule: PropagationConfig, scale: int) -> dict[str, float]:

@@ -1,7 +1,9 @@
 """Trained networks of the workshop: fetched at their digest, converted, and with their stored features."""
 
 import os
+import re
 import subprocess
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from workshop.real.fetch import Repository
 from workshop.real.networks import NETWORKS, RealNetwork
 from workshop.real.trials import FINGERPRINTS, fingerprint_of
 
+ROOT = Path(__file__).parents[3]
 BUILT = os.environ.get("LAYERBOARD_REAL", "")
 
 
@@ -26,7 +29,6 @@ BUILT = os.environ.get("LAYERBOARD_REAL", "")
 def test_a_trained_network_has_its_stored_features(network: RealNetwork) -> None:
     weights = Path(BUILT, network.saved_as)
     stored = stored_fingerprint(weights.stem, FINGERPRINTS)
-    assert stored is not None
     assert {len(row) for row in stored.numbers.values()} == {12}
     require_same_features(fingerprint_of(network, weights), stored)
 
@@ -51,11 +53,18 @@ def test_tensors_of_other_names_and_strides_are_those_of_timm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network = nn.Sequential(nn.Conv2d(3, 4, 2), nn.BatchNorm2d(4)).to(memory_format=torch.channels_last)
-    monkeypatch.setattr(
-        convert, "timm_network", lambda _: nn.Sequential(nn.Conv2d(3, 4, 2), nn.BatchNorm2d(4))
-    )
+    monkeypatch.setattr(convert, "timm_network", lambda _: deepcopy(network))
     state = network.state_dict()
     torch.save({f"stem_{name}": tensor for name, tensor in state.items()}, tmp_path / "net.pth")
     convert.efficientnet_lite("net")(tmp_path / "net.pth", tmp_path / "net.safetensors")
     for name, tensor in load_file(tmp_path / "net.safetensors").items():
         assert torch.equal(tensor, state[name])
+
+
+def test_what_the_readme_says_of_trained_networks_is_on_their_board() -> None:
+    said = re.findall(
+        r"(\d+\.\d ± \d\.\d)\** (?:≈ )?\((?:layer )?(\d+)", (ROOT / "README.md").read_text("utf-8")
+    )
+    assert len(said) == 20
+    board = (ROOT / "leaderboards" / "real" / "images-tiny-imagenet-50-fb244128.md").read_text("utf-8")
+    assert [each for each in said if "{} ({}/".format(*each) not in board] == []
