@@ -16,7 +16,7 @@ from pathlib import Path
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.feature_fingerprint import require_same_features, stored_fingerprint
 from workshop.real.datasets import write_photographs, write_videos
-from workshop.real.fetch import digest, fetched
+from workshop.real.fetch import fetched, sha256_of
 from workshop.real.networks import NETWORKS, NOT_TO_BE_HAD, PHOTOGRAPHS, VIT_TINY, RealNetwork
 from workshop.real.trials import FINGERPRINTS, fingerprint_of, try_network
 
@@ -26,8 +26,8 @@ CAMPAIGNS = Path(__file__).parent / "campaigns"
 def write_network(network: RealNetwork, to: Path, downloads: Path) -> str:
     """Write a network in a format that layerboard loads, and say what proves it to be the trained one."""
     weights = fetched(network.source, network.path, downloads)
-    if (found := digest(weights)) != network.sha256:
-        raise InputError(f"{network.source}: {network.path} has the SHA-256 {found}, not {network.sha256}.")
+    if (known := sha256_of(weights)) != network.sha256:
+        raise InputError(f"{network.source}: {network.path} has the SHA-256 {known}, not {network.sha256}.")
     network.convert(weights, to)
     photographs = fetched(VIT_TINY, PHOTOGRAPHS, downloads)
     result = try_network(network, weights, to, photographs)
@@ -39,7 +39,7 @@ def write_network(network: RealNetwork, to: Path, downloads: Path) -> str:
     return f"{result}; from {network.source}; licence: {network.licence}; trained on {network.trained_on}"
 
 
-def build(folder: Path) -> Iterator[tuple[str, str, bool]]:
+def built_parts(folder: Path) -> Iterator[tuple[str, str, bool]]:
     """Write what can be had; yields names, what is to be said of each, and whether it is there."""
     downloads = folder / "downloads"
     downloads.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="folder to write to")
     folder = parser.parse_args(words).to
     complete = True
-    for name, line, there in build(folder):
+    for name, line, there in built_parts(folder):
         print(f"{name}: {line}", flush=True)
         complete &= there
     for name, reason in NOT_TO_BE_HAD.items():

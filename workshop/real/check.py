@@ -5,7 +5,8 @@
 DIR is what ``python -m workshop.real --to DIR`` wrote, TABLE.csv the table of the photographs. Nothing
 of layerboard is imported. A line for each layer and pooling has both scores, and the number of photographs
 that make the difference; the exit code is 1 if it is more than one anywhere, or if a row has no counterpart.
-Of each network follows what its last layer costs, in points with a paired interval of 95 %, beside its best.
+Of each network follows how far its last layer is below its best block, and what its last block adds, in
+points with a paired interval of 95 %.
 """
 
 import csv
@@ -141,16 +142,18 @@ def on_board(table: Path) -> dict[tuple[str, str], tuple[float, int]]:
         }
 
 
-def last_layer_costs(right: Mapping[str, Floats]) -> str:
-    """How far the last layer is below the best block of one pooling, paired by photograph."""
-    blocks = {layer: each.mean() for layer, each in right.items() if " block " in layer}
-    best = max(blocks, key=lambda layer: blocks[layer])
+def gaps_between_layers(right: Mapping[str, Floats]) -> Iterator[str]:
+    """What the last layer costs beside the best block of one pooling, and what the last block adds."""
+    blocks = [layer for layer in right if " block " in layer]
+    best = max(blocks, key=lambda layer: right[layer].mean())
     pooling = best.rpartition(" ")[2]
     last = [layer for layer in right if layer.endswith(pooling)][-1]
-    cost = right[best] - right[last]
-    margin = 1.96 * cost.std(ddof=1) / len(cost) ** 0.5
-    ends = f"{cost.mean() - margin:.1f} to {cost.mean() + margin:.1f}"
-    return f"{last} instead of {best} costs {cost.mean():.1f} points ({ends})"
+    *_, before, end = (layer for layer in blocks if layer.endswith(pooling))
+    for higher, lower in ((best, last), (end, before)):
+        gap = right[higher] - right[lower]
+        margin = 1.96 * gap.std(ddof=1) / len(gap) ** 0.5
+        ends = f"{gap.mean() - margin:.1f} to {gap.mean() + margin:.1f}"
+        yield f"{higher} is {gap.mean():.1f} points above {lower} (95 %: {ends})"
 
 
 def main(folder: str, table: str) -> int:
@@ -167,7 +170,8 @@ def main(folder: str, table: str) -> int:
     for name, layer in board:
         print(f"{name} {layer}: on the board alone")
     for name, layers in by_network.items():
-        print(f"{name}: {last_layer_costs(layers)}")
+        for sentence in gaps_between_layers(layers):
+            print(f"{name}: {sentence}")
     return int(worst > 1 or bool(board))
 
 

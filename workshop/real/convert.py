@@ -17,7 +17,7 @@ from layerboard.zoo.libraries import optional
 Arrays = dict[str, "np.ndarray[Any, np.dtype[np.float32]]"]
 
 
-def timm_network(name: str) -> Any:  # noqa: ANN401  # timm has no types
+def create_untrained(name: str) -> Any:  # noqa: ANN401  # timm has no types
     """A network of timm with random weights, ready for evaluation."""
     return optional("timm", "these networks need timm").create_model(name, pretrained=False).eval()
 
@@ -28,7 +28,7 @@ def vit_tiny(folder: Path, to: Path) -> None:
     A file holds its shape as integers of 32 bits, and then its numbers in float32.
     """
     shapes = {
-        name: tensor.shape for name, tensor in timm_network("vit_tiny_patch16_224").state_dict().items()
+        name: tensor.shape for name, tensor in create_untrained("vit_tiny_patch16_224").state_dict().items()
     }
     arrays: Arrays = {}
     for name, shape in shapes.items():
@@ -43,7 +43,7 @@ def efficientnet_lite(name: str) -> Callable[[Path, Path], None]:
     """The function that writes an EfficientNet-Lite under timm's names; both list tensors in order of use."""
 
     def write(file: Path, to: Path) -> None:
-        network = timm_network(name)
+        network = create_untrained(name)
         tensors: dict[str, Tensor] = torch.load(file, map_location="cpu", weights_only=True)
         state = dict(zip(network.state_dict(), tensors.values(), strict=True))
         for new, old in zip(state, tensors, strict=True):

@@ -24,10 +24,10 @@ def write_photographs(to: Path, downloads: Path) -> str:
     """
     root = "tiny-imagenet-200"
     lists = [f"{root}/wnids.txt", f"{root}/val/val_annotations.txt"]
-    found = {name: content.decode() for name, content in TINY_IMAGENET.files(lists, downloads)}
-    names = sorted(found[lists[0]].split())
+    texts = {name: content.decode() for name, content in TINY_IMAGENET.files(lists, downloads)}
+    names = sorted(texts[lists[0]].split())
     classes = names[:: len(names) // CLASSES]
-    rows = sorted(line.split("\t")[:2] for line in found[lists[1]].splitlines())
+    rows = sorted(line.split("\t")[:2] for line in texts[lists[1]].splitlines())
     places = {
         f"{root}/train/{each}/images/{each}_{n}.JPEG": f"train/{each}"
         for each in classes

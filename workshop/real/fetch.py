@@ -67,7 +67,7 @@ def fetched(source: Repository | Package, path: str, downloads: Path) -> Path:
     return target
 
 
-def digest(path: Path) -> str:
+def sha256_of(path: Path) -> str:
     """SHA-256 of a file, or of the files of a folder one after another, in the order of their names."""
     total = hashlib.sha256()
     for file in sorted(path.iterdir()) if path.is_dir() else [path]:

@@ -24,7 +24,7 @@ class RealNetwork:
     path: str
     """Path of the weights in the source: a file, or a folder of files."""
     sha256: str
-    """Digest of the weights in the source, as `workshop.real.fetch.digest` makes it."""
+    """Digest of the weights in the source, as `workshop.real.fetch.sha256_of` makes it."""
     convert: Callable[[Path, Path], None]
     """Writes the weights at the first path to the second, in a format that layerboard loads."""
     timm: str

@@ -15,7 +15,7 @@ from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.feature_fingerprint import FeatureFingerprint, feature_fingerprint
 from layerboard.zoo.registry.find import find
-from workshop.real.convert import timm_network
+from workshop.real.convert import create_untrained
 from workshop.real.networks import RealNetwork
 
 FINGERPRINTS = Path(__file__).parent / "fingerprints"
@@ -48,7 +48,7 @@ def fingerprint_of(network: RealNetwork, converted: Path) -> FeatureFingerprint:
 def _try_classes(name: str, converted: Path, photographs: Path) -> str:
     """Show photographs, in timm's own view, to the network with its classifier."""
     data: Any = optional("timm.data", "these networks need timm")
-    network = timm_network(name)
+    network = create_untrained(name)
     network.load_state_dict(load_file(converted))
     view = data.create_transform(**data.resolve_data_config({}, model=network))
     wordnet = data.ImageNetInfo()

@@ -53,7 +53,7 @@ def test_tensors_of_other_names_and_strides_are_those_of_timm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network = nn.Sequential(nn.Conv2d(3, 4, 2), nn.BatchNorm2d(4)).to(memory_format=torch.channels_last)
-    monkeypatch.setattr(convert, "timm_network", lambda _: deepcopy(network))
+    monkeypatch.setattr(convert, "create_untrained", lambda _: deepcopy(network))
     state = network.state_dict()
     torch.save({f"stem_{name}": tensor for name, tensor in state.items()}, tmp_path / "net.pth")
     convert.efficientnet_lite("net")(tmp_path / "net.pth", tmp_path / "net.safetensors")
