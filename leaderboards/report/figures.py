@@ -110,11 +110,8 @@ def _task_figures(report: Report) -> Iterator[tuple[str, Spec]]:
 def _row_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     """The curves of all tasks in a row of panels with one legend, for the backbones with the best ranks."""
     names = sorted(report.ranks, key=report.ranks.__getitem__) or [*report.backbones["backbone"]]
-    series, measures, panels = (
-        _series(_lines(names, report), report),
-        views.measure_words(report),
-        list[Spec](),
-    )
+    series, measures = _series(_lines(names, report), report), views.measure_words(report)
+    panels: list[Spec] = []
     for heading in dict.fromkeys(report.best["column"]):
         legend = None if panels else {"orient": "bottom", "columns": SERIES, "symbolOpacity": 1}
         words = series | measures[heading] | {"axis": "", "legend": legend}

@@ -61,6 +61,8 @@ class Matcher:
         from the nearest possible predictions, divided by that of the box; and, for a soft arg-max, ``pull``
         [points], the share of the weight where similarities are set to nearly 0.
         """
+        if not self._pairs:
+            return {"point": torch.zeros(0, 2)}
         found, pull = self._found(grids)
         facts = self._facts.to(found.device, non_blocking=True)
         truth, scale, offset, in_image = (facts[row : row + 2].T for row in (0, 2, 4, 6))

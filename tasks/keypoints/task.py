@@ -149,11 +149,11 @@ class KeypointTask(MeasuredTask):
         return {name: points for name, points in kinds.items() if points.any()}
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        pairs = self.pairs[group.key]
-        first = next(row for row, pair in enumerate(self._ordered) if pair.category == group.key)
-        examples = tuple(row - first for row in self._drawn if 0 <= row - first < len(pairs))
-        matcher = Matcher(pairs, self.images[group.key], view, self.config)
-        return CategoryMeasurer(matcher, examples if self.examples else ())
+        images = self.images[group.key][: len(group.samples)]  # a plan shows a few
+        pairs = tuple(pair for pair in self.pairs[group.key] if {pair.source, pair.target} <= {*images})
+        drawn = {self._ordered[row].key for row in self._drawn} if self.examples else set()
+        examples = tuple(row for row, pair in enumerate(pairs) if pair.key in drawn)
+        return CategoryMeasurer(Matcher(pairs, images, view, self.config), examples)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent, for all points and for kinds of pairs, and the mean pull of a soft arg-max."""

@@ -55,7 +55,7 @@ class VideoMeasurer(TokenMeasurer):
     """
 
     def __init__(
-        self, video: Video, view: View, config: PropagationConfig, examples: tuple[int, ...] = ()
+        self, video: Video, shown: int, view: View, config: PropagationConfig, examples: tuple[int, ...] = ()
     ) -> None:
         super().__init__()
         self._video = video
@@ -65,7 +65,7 @@ class VideoMeasurer(TokenMeasurer):
         self._view_width = view.geometry(video.size).size[0]
         self._seed = read_mask(video.masks[0])
         self._objects = int(np.where(self._seed == VOID, 0, self._seed).max())
-        self._last = max(0, len(video.frames) - 2)  # index of the last frame that is scored
+        self._last = max(0, shown - 2)  # index of the last frame that is scored; a plan shows a few
         self._flags = LayerFlags()
         self._carried: dict[tuple[Layer, ...], Propagation[Layer]] = {}  # of layers that are taken together
         self._soft: dict[Layer, list[Tensor]] = {}

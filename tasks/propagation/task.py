@@ -71,7 +71,8 @@ class PropagationTask(MeasuredTask):
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         video = next(video for video in self.data.videos if video.name == group.key)
-        return VideoMeasurer(video, view, self.config, self.places[video.name] if self.examples else ())
+        examples = self.places[video.name] if self.examples else ()
+        return VideoMeasurer(video, len(group.samples), view, self.config, examples)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """J&F, J and F in percent, unweighted means over objects, without the first and the last frame.

@@ -29,6 +29,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer, VectorPooling
 from layerboard.zoo.view.views import View
 from tests.benchmark.doubles import SPEC
+from tests.tasks import passes
 from tests.tasks.analyses.passes import probe
 from tests.tasks.passes import BOTH, LAYER, OTHER, Features, by_metric, outcome, outcomes, vectors_of
 
@@ -443,6 +444,15 @@ class GridCase(ScoredCase):
             assert task.measured[0] is task.memory
             with pytest.raises(ValueError, match="images must be measured first"):
                 task.measure(task.source.groups[0], task.source.view)
+
+    def test_a_plan_measures_the_first_images_of_a_group(
+        self, task: MeasuredTask, blur: tuple[Features, Outcome]
+    ) -> None:
+        (measurable, *_) = task.measured
+        for count in (1, 3):
+            (group, *_) = measurable.source.first(count).groups
+            found, reasons = passes.measured_group(measurable, group, {LAYER: blur[0]}, view=self.view)
+            assert (found.keys(), reasons) == ({LAYER}, {})
 
     def test_no_transform_is_taken(self, task: MeasuredTask) -> None:
         assert "features as they are" in task.transform_refusal("int8")

@@ -19,7 +19,7 @@ from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.propagation.j_and_f import score_video
 from layerboard.tasks.propagation.metric import Propagation
 from layerboard.zoo.spec import Layer
-from tests.tasks.propagation.official_davis import dilated_by_opencv, dilated_by_scipy, official_scores
+from tests.tasks.propagation.official_davis import Mask, dilated_by_scipy, official_scores
 from workshop.perf.measuring import Budget, Row, Setting, take_turns
 from workshop.perf.networks import SIDE, nothings
 
@@ -126,6 +126,14 @@ def region_rows(setting: Setting) -> Iterator[Row]:
     rounds = take_turns(setting, {"official": official, "ours": ours})
     budget = Budget(8, at_least=True) if with_opencv else None
     yield rounds.row(what, ("official", "ours"), budget, note)
+
+
+def dilated_by_opencv(mask: Mask, disk: Mask) -> Mask:
+    """A mask dilated by a disk, as the official evaluation does it."""
+    import cv2
+
+    wide: NDArray[np.uint8] = cv2.dilate(mask.astype(np.uint8), disk.astype(np.uint8))
+    return wide.astype(bool)
 
 
 def ellipse_labels(size: tuple[int, int], frames: int, objects: int, shift: int) -> list[NDArray[np.uint8]]:

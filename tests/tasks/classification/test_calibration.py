@@ -19,9 +19,7 @@ def test_it_equals_the_obvious_sum_over_bins() -> None:
 def test_a_classifier_that_is_sure_and_wrong_has_an_error_of_one() -> None:
     assert expected_calibration_error(np.ones(30), np.zeros(30, bool)) == 1
     assert expected_calibration_error(np.ones(30), np.ones(30, bool)) == 0
-    assert expected_calibration_error(np.full(40, 0.25), np.arange(40) % 4 == 0) == pytest.approx(
-        0, abs=1e-12
-    )
+    assert expected_calibration_error(np.full(40, 0.25), np.arange(40) % 4 == 0) < 1e-12
     assert expected_calibration_error(np.array([0.5]), np.array([True])) == 0.5
 
 

@@ -97,11 +97,14 @@ def test_batches_without_a_seed_keep_the_order_of_the_dataset() -> None:
     assert [len(group.samples) for group in where.probe.groups] == [256, 256, 88]
 
 
-@pytest.mark.parametrize(("size", "groups"), [(100, [200, 200, 200]), (7, [252, 252, 96]), (300, [300, 300])])
-def test_a_group_holds_whole_batches(size: int, groups: list[int]) -> None:
-    where = sources(classification(labels(600), labels(2)), np.arange(600), size=size)
+@pytest.mark.parametrize(
+    ("images", "size", "groups"), [(600, 7, [252, 252, 96]), (600, 300, [300, 300]), (257, 256, [256, 1])]
+)
+def test_a_group_holds_whole_batches_or_what_remains(images: int, size: int, groups: list[int]) -> None:
+    where = sources(classification(labels(images), labels(2)), np.arange(images), size=size)
     assert [len(group.samples) for group in where.probe.groups] == groups
     assert where.probe.joint
+    assert (where.rest, len(where.rest_order)) == (None, 0)
 
 
 def test_batches_do_not_depend_on_the_order_of_the_probe_list() -> None:
@@ -124,14 +127,6 @@ def test_sources_do_not_depend_on_the_order_of_the_files(tmp_path: Path) -> None
         found.append([keys(source.samples) for source in (where.probe, where.rest, where.val)])
     assert found[0] == found[1]
     assert [len(names) for names in found[0]] == [20, 8, 8]
-
-
-@pytest.mark.parametrize(("images", "sizes"), [(256, [256]), (257, [256, 1]), (3, [3]), (511, [256, 255])])
-def test_a_remainder_is_a_smaller_batch(images: int, sizes: list[int]) -> None:
-    where = sources(classification(labels(images), labels(2)), np.arange(images))
-    assert [len(group.samples) for group in where.probe.groups] == sizes
-    assert where.rest is None
-    assert len(where.rest_order) == 0
 
 
 def test_chunks_hold_all_images_in_order() -> None:

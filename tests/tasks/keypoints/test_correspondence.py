@@ -46,9 +46,6 @@ def test_pull_is_the_weight_of_what_is_hidden() -> None:
 def test_pairs_without_a_point_are_left_out() -> None:
     found = pck_averages(np.array([True, False, True]), np.array([0, 0, 2]), ["a", "a", "b"])
     assert found == dict(zip(AVERAGES, (0.75, 0.75, 2 / 3, 0.75, 0.75), strict=True))
-
-
-def test_nothing_to_average() -> None:
     none = np.zeros(0, np.int64)
     assert all(np.isnan(value) for value in pck_averages(none.astype(bool), none, ["a"]).values())
 

@@ -190,19 +190,12 @@ def test_the_source_shows_the_images_of_each_category(tmp_path: Path) -> None:
     assert source.samples == data.samples  # each image once
 
 
-def test_pairs_are_matched_alone_as_in_company() -> None:
+def test_pairs_are_matched_alone_as_in_company(monkeypatch: pytest.MonkeyPatch) -> None:
     """To the last bit, whatever else shares the source or the target, and however much is held at a time."""
     task, grids = random_problem(2), random_grids(2)
     together = measured(task, {Layer(0): grids}, 2)[Layer(0)]
+    monkeypatch.setattr("layerboard.tasks.keypoints.correspondence.SIMILARITIES_CPU", 1)
     for pairs, errors in zip(task.pairs.values(), together, strict=True):
         alone = [replace(task, data=replace(task.data, pairs=(one,))) for one in pairs]
         left = [measured(one, {Layer(0): grids}, 6)[Layer(0)][0]["error_box"] for one in alone]
         np.testing.assert_array_equal(errors["error_box"], np.concatenate(left))
-
-
-def test_any_number_of_points_may_be_searched_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    task, grids = random_problem(3), random_grids(3)
-    expected = measured(task, {Layer(0): grids}, 2)[Layer(0)]
-    monkeypatch.setattr("layerboard.tasks.keypoints.correspondence.SIMILARITIES_CPU", 1)
-    for left, errors in zip(measured(task, {Layer(0): grids}, 2)[Layer(0)], expected, strict=True):
-        np.testing.assert_array_equal(left["error_box"], errors["error_box"])

@@ -55,13 +55,6 @@ def border(mask: Mask) -> Mask:
     return border
 
 
-def dilated_by_opencv(mask: Mask, disk: Mask) -> Mask:
-    import cv2
-
-    wide: NDArray[np.uint8] = cv2.dilate(mask.astype(np.uint8), disk.astype(np.uint8))
-    return wide.astype(bool)
-
-
 def dilated_by_scipy(mask: Mask, disk: Mask) -> Mask:
     """The same as OpenCV's, slower."""
     wide: Mask = ndimage.binary_dilation(mask, disk)

@@ -12,10 +12,9 @@ from PIL import Image
 from torch import Tensor
 
 from layerboard.tasks.datasets.base import Coverage
-from layerboard.tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
+from layerboard.tasks.datasets.davis import DavisEntry, Video, Videos
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.base import Group
-from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.protocols import PAPER, STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.cell_labels import area_labels
@@ -67,11 +66,6 @@ def measured(
     keys = [sample.key for sample in group.samples]
     named = {layer: dict(zip(keys, grids, strict=True)) for layer, grids in layers.items()}
     return passes.measured_group(task, group, named, batch, view)[0]
-
-
-def finished(measurer: Measurer[Tensor], layers: list[Layer]) -> dict[Layer, dict[str, NDArray[Any]]]:
-    """What is kept of a video."""
-    return passes.finished(measurer, layers)[0]
 
 
 def labels_of(video: Video) -> Masks:
@@ -183,11 +177,7 @@ def test_open_settings_are_scored_as_each_alone_would_be(davis: Videos, rule: Pr
 
     def scores(config: PropagationConfig) -> dict[str, float]:
         task = PropagationTask(davis, config)
-        every = [
-            measured(task, number, {Layer(1): random_grids(video, number)}, 3)[Layer(1)]
-            for number, video in enumerate(davis.videos)
-        ]
-        outcome = task.score(every)
+        outcome = task.score([measured(task, 0, {Layer(1): random_grids(davis.videos[0], 0)}, 3)[Layer(1)]])
         assert outcome.items is not None
         means = {name: values.mean() for name, values in outcome.items.values.items()}
         assert means == pytest.approx({score.metric: score.value for score in outcome.scores})
@@ -200,22 +190,6 @@ def test_open_settings_are_scored_as_each_alone_would_be(davis: Videos, rule: Pr
     assert (found["J&F lowest"], found["J&F highest"]) == (min(each), max(each))
     assert found["J&F lowest"] < found["J&F highest"]
     assert "J&F lowest" not in alone[0]
-
-
-def test_a_batch_longer_than_the_kept_annotations(tmp_path: Path) -> None:
-    write_fake_davis(tmp_path, sequences=1, frames=67, size=(40, 16))
-    task = PropagationTask(DAVIS_2017_VAL.read(tmp_path), SHORT)
-    measurer = task.measure(task.source.groups[0], WholeFrame(8, 4))
-    grids = torch.randn(67, 2, 5, 4, generator=torch.Generator().manual_seed(0))
-    for layer in (Layer(0), Layer(1)):
-        measurer.update(layer, range(67), grids)
-    first, again = (kept["J"] for kept in finished(measurer, [Layer(0), Layer(1)]).values())
-    alone = task.measure(task.source.groups[0], WholeFrame(8, 4))
-    for position in range(67):
-        alone.update(Layer(0), [position], grids[position : position + 1])
-    assert (first == again).all()
-    assert (first == finished(alone, [Layer(0)])[Layer(0)]["J"]).all()
-    assert first.shape == (2, 65)
 
 
 def test_the_first_and_the_last_frame_are_not_scored(davis: Videos) -> None:
@@ -289,15 +263,6 @@ def test_the_host_never_waits_in_tiles(davis: Videos) -> None:
     kept = measurer.finish(Layer(0))
     assert kept["soft"].shape == (5, 1, *size, 3)
     assert {array.device.type for array in kept.values()} == {"meta"}
-
-
-def test_every_video_is_a_group_in_order(davis: Videos) -> None:
-    source = PropagationTask(davis, RULE).source
-    assert [group.key for group in source.groups] == ["sequence-0", "sequence-1"]
-    assert [group.samples for group in source.groups] == [video.frames for video in davis.videos]
-    assert source.groups_per_shard == 1
-    assert RULE.view == VIEW
-    assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
 
 
 def ideal(video: Video, rule: PropagationConfig, scale: int) -> dict[str, float]:

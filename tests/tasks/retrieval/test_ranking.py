@@ -17,9 +17,8 @@ def test_average_precision_is_the_area_under_its_steps(places):
     relevant = np.isin(np.arange(61), positions)
     precision = np.cumsum(relevant) / np.arange(1, 62)
     before = np.concatenate([[1.0], precision[:-1]])
-    assert trapezoid_average_precision(positions) == pytest.approx(
-        ((before + precision) / 2)[relevant].mean()
-    )
+    expected = ((before + precision) / 2)[relevant].mean()
+    assert trapezoid_average_precision(positions) == pytest.approx(expected)
     assert 0 < trapezoid_average_precision(positions) <= 1
     assert trapezoid_average_precision(np.arange(len(places))) == 1
     assert 0 <= precision_at(positions, 5) <= 1

@@ -1,0 +1,1 @@
+"""Really trained networks that can be had without a hub: fetched, converted, tried, and measured."""
