@@ -1,7 +1,7 @@
 """k-means clustering of features, and the clusters that region classes shown in cells would make."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -31,62 +31,50 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
 
     draws, dim = np.random.RandomState(seed), features.shape[1]
     # scikit-learn computes distances of up to so many float32 samples in one piece
-    is_small = len(features) <= (dim**2 + _PIECE) ** 0.5 - dim
-    init = _Centres() if is_small and features.dtype == np.float32 else "k-means++"
+    is_small = features.dtype == np.float32 and len(features) <= (dim**2 + _PIECE) ** 0.5 - dim
+    centres = _centres(features, k, draws, n_init) if is_small else iter(())
+    init = (lambda *_, **__: next(centres)) if is_small else "k-means++"
     runs: list[tuple[float, Integers]] = []
     with warnings.catch_warnings(), config_context(assume_finite=True):
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct samples than clusters
         for _ in range(n_init):
             model = KMeans(k, init=init, n_init=1, max_iter=300, tol=1e-4, random_state=draws).fit(features)
             labels = np.asarray(model.labels_, dtype=np.int64)
-            runs.append((_inertia(features, model.cluster_centers_, labels), labels))
+            # Its own inertia of float32 features is a float32 sum, whose last digits depend on the number of
+            # threads. They would decide the order of runs that end in the same partition.
+            gaps = np.subtract(features, model.cluster_centers_[labels], dtype=np.float64)
+            inertia = float(f"{np.einsum('ij,ij->', gaps, gaps):.9e}")
+            runs.append((inertia, labels))
     return np.stack([labels for _, labels in sorted(runs, key=lambda run: run[0])])
 
 
-class _Centres:
-    """The starting centres of scikit-learn's k-means++, bit for bit, for few float32 samples.
+def _centres(features: Features, k: int, draws: np.random.RandomState, runs: int) -> Iterator[Features]:
+    """The starting centres of scikit-learn's k-means++ for each of several runs.
 
-    Its own code takes two thirds of the time of a clustering of hundreds of samples: it checks and converts
-    all of them again for each centre. Here the samples are converted once for all runs.
+    Its own code takes most of the time of a clustering of hundreds of samples: it checks and converts all of
+    them again for each centre. Here distances are computed once, and all runs choose a centre together.
     """
-
-    def __init__(self) -> None:
-        self._samples, self._norms = np.empty((0, 0)), np.empty(0)
-
-    def __call__(self, features: Features, k: int, random_state: np.random.RandomState) -> Features:
-        if not len(self._samples):  # the same in each run, less their mean
-            self._samples = features.astype(np.float64)
-            self._norms = np.einsum("ij,ij->i", self._samples, self._samples)
-        weights = np.ones(len(features), features.dtype)
-        chosen = [int(random_state.choice(len(features), p=weights / weights.sum()))]
-        nearest = self._distances(chosen)
-        potential = nearest @ weights
-        while len(chosen) < k:  # the best of some candidates, drawn by their distance to the nearest centre
-            drawn = random_state.uniform(size=2 + int(np.log(k))) * potential
-            candidates = np.searchsorted(np.cumsum(nearest), drawn).clip(None, len(features) - 1)
-            distances = np.minimum(nearest, self._distances(candidates))
-            potentials = distances @ weights[:, None]
-            best = potentials.argmin()
-            nearest, potential = distances[best], potentials[best]
-            chosen.append(int(candidates[best]))
-        return features[chosen]
-
-    def _distances(self, rows: Sequence[int] | Integers) -> Features:
-        """Squared distances of some samples to all, [rows n]."""
-        squares = -2 * (self._samples[rows] @ self._samples.T)
-        squares += self._norms[rows, None]
-        squares += self._norms
-        return np.maximum(squares.astype(np.float32), 0)
-
-
-def _inertia(features: Features, centres: Features, labels: Integers) -> float:
-    """Sum of squared distances to the centres, rounded to ten digits.
-
-    scikit-learn's own inertia of float32 features is a float32 sum, whose last digits depend on the number of
-    threads. They would decide the order of runs that end in the same partition.
-    """
-    gaps = (np.subtract(features[labels == k], centre, dtype=np.float64) for k, centre in enumerate(centres))
-    return float(f"{sum(float(np.square(gap).sum()) for gap in gaps):.9e}")
+    centred = features - features.mean(axis=0)
+    squares = centred.astype(np.float64) @ centred.T.astype(np.float64)
+    norms = squares.diagonal()
+    distances = np.maximum((norms[:, None] - 2 * squares + norms).astype(np.float32), 0)
+    weights = np.ones(len(features), np.float32)
+    chances, shape = weights / weights.sum(), (k - 1, 2 + int(np.log(k)))
+    # in the order in which the runs would draw, one after the other
+    drawn = [(draws.choice(len(features), p=chances), draws.uniform(size=shape)) for _ in range(runs)]
+    every, chosen = np.arange(runs), [np.array([first for first, _ in drawn])]
+    nearest = distances[chosen[0]]
+    potential = nearest[:, None] @ weights  # [runs 1]
+    for shares in np.stack([further for _, further in drawn], axis=1):
+        # the best of some candidates, drawn by their distance to the nearest centre
+        before = np.cumsum(nearest, axis=1)[:, None] < (shares * potential)[:, :, None]
+        candidates = before.sum(axis=2).clip(None, len(features) - 1)
+        among = np.minimum(nearest[:, None], distances[candidates])
+        potentials = (among @ weights[:, None])[:, :, 0]
+        best = potentials.argmin(axis=1)
+        nearest, potential = among[every, best], potentials[every, best, None]
+        chosen.append(candidates[every, best])
+    return iter(centred[np.stack(chosen, axis=1)])
 
 
 def shown_classes(weights: Floats, shares: Floats) -> Integers:
