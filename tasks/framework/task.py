@@ -516,7 +516,7 @@ def map_in_parallel(
     """Results in order; small jobs run in parallel on one core each, large ones in turn on all cores."""
     useful = max(2, size // BYTES_OF_A_THREAD)
     together = max(1, min(workers, useful, PARALLEL_BYTES // max(size, 1), len(jobs)))
-    if together == 1:
+    if together == 1 and size >= BYTES_OF_A_THREAD:
         return [function(job) for job in jobs]
     libraries = ThreadpoolController()
     on_one_core = partial(libraries.limit, limits=1)  # OpenMP's limit is that of the thread that sets it
