@@ -139,7 +139,7 @@ def test_without_a_class_token_there_are_patches_only(tmp_path: Path) -> None:
 def test_a_convnet_compares_skip_branch_and_what_it_rectifies(tmp_path: Path) -> None:
     large, small = noise(IMAGES, 16, DIM), noise(IMAGES, 4, DIM, seed=1)
     shown = {1: convnet(1, large, large / 2), 2: convnet(2, small, noise(IMAGES, 4, DIM, seed=2))}
-    found = find(tmp_path, shown, spec=SPEC)
+    found = find(tmp_path, shown, spec=replace(SPEC, prefix_tokens=0, has_cls=False))
     assert scores(found, Layer(1, "branch"), "patch")["cka-skip-branch"] == pytest.approx(1, abs=1e-5)
     assert found.arrays["cka"].shape == (1, 1, 3, 2, 2)
     across = scores(found, Layer(2, "skip"), "patch", Layer(1, "branch"))["CKA"]
