@@ -52,7 +52,7 @@ def of_tokens(network: nn.Module, blocks: Iterable[nn.Module], norm: nn.Module) 
         network(images)
         layers = {f"{number} block": tokens for number, tokens in enumerate(seen, 1)}
         layers[f"{len(seen)} final"] = norm(seen[-1])
-        by_pooling = {
+        by_pooling: dict[str, Callable[[Tensor], Tensor]] = {
             "cls": lambda tokens: tokens[:, 0].clone(),
             "mean": lambda tokens: tokens[:, 1:].mean(1),
         }
@@ -93,7 +93,8 @@ def encoders(folder: Path) -> Iterator[tuple[str, int, tuple[tuple[float, ...], 
             side = 224 if name.endswith("0") else 256
             blocks = [block for stage in network.blocks for block in stage]
             yield f"timm:{name}", side, HALVES, of_maps(network, blocks)
-    dino: Any = Dinov2Model.from_pretrained(folder / "dinov2-s14-saliency", dtype=torch.float32).eval()
+    dino: Any = Dinov2Model.from_pretrained(folder / "dinov2-s14-saliency", dtype=torch.float32)
+    dino.eval()
     yield "dinov2-s14-saliency", 224, IMAGENET, of_tokens(dino, dino.encoder.layer, dino.layernorm)
 
 
@@ -105,7 +106,8 @@ def hits(bank: Floats, labels: NDArray[np.int64], queries: Floats, truth: NDArra
     weights = np.exp(np.take_along_axis(cosine, near, axis=1) / TEMPERATURE)
     votes = np.zeros((len(queries), labels.max() + 1))
     np.add.at(votes, (np.arange(len(queries))[:, None], labels[near]), weights)
-    return 100.0 * (votes.argmax(axis=1) == truth)
+    correct: Floats = 100.0 * (votes.argmax(axis=1) == truth)
+    return correct
 
 
 def recomputed(folder: Path) -> Iterator[tuple[tuple[str, str], Floats]]:

@@ -1,5 +1,6 @@
 """Proofs that converted weights are the trained network: classes of photographs, or its own ONNX graph."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.feature_fingerprint import FeatureFingerprint, feature_fingerprint
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.spec import BackboneSpec
 from workshop.real.convert import create_untrained
 from workshop.real.networks import RealNetwork
 
@@ -37,7 +39,7 @@ def try_network(network: RealNetwork, weights: Path, converted: Path, photograph
 
 def fingerprint_of(network: RealNetwork, converted: Path) -> FeatureFingerprint:
     """Twelve numbers of the middle and of the last layers of a converted network on drawn images."""
-    specs = find([f"timm:{network.timm}" if network.timm else str(converted)])
+    specs: Sequence[BackboneSpec] = find([f"timm:{network.timm}" if network.timm else str(converted)])
     if network.timm:
         specs = with_weights(specs, {f"timm:{network.timm}": converted})
     (spec,) = (each for each in specs if not each.is_floor)
