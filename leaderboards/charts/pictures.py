@@ -51,7 +51,8 @@ def picture_spec(picture: Picture, backbones: Sequence[str]) -> Spec:
         spec = _over_images(picture) if picture.images else _maps(picture)
     style = config("currentColor", FONT)
     style["axis"] |= {"labelFontSize": 11, "titleFontSize": 11, "labelPadding": 4, "titlePadding": 9}
-    style["legend"] |= {"orient": "bottom", "symbolOpacity": 1, "symbolSize": 45, "columnPadding": 16}
+    style["legend"] |= {"orient": "bottom", "symbolOpacity": 1, "symbolSize": 55, "columnPadding": 16}
+    style["legend"]["symbolStrokeWidth"] = 0  # dashes would cut the outline of a symbol into pieces
     style["legend"] |= {"labelLimit": WIDTH - 30, "layout": {"bottom": {"margin": 30}}}
     style["title"] |= {"fontSize": 12, "offset": 6}
     padding = {"left": 10, "right": 16, "top": 4, "bottom": 4}
@@ -128,8 +129,7 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
         channel: {"domain": names, "range": [every[name][channel] for name in names]}
         for channel in ("color", "shape", "strokeDash")
     }
-    keys = {"strokeDash": {"legend": None}}  # it would cut the outline of a symbol into pieces
-    return {channel: shared | {"scale": scale} | keys.get(channel, {}) for channel, scale in scales.items()}
+    return {channel: shared | {"scale": scale} for channel, scale in scales.items()}
 
 
 def _across(values: "pd.Series[float]", plot: Plot, most: int) -> Spec:

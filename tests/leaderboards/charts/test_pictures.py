@@ -108,6 +108,14 @@ def test_nothing_can_be_drawn():
         assert ET.fromstring(svg_file(picture)) is not None
 
 
+def test_keys_of_dashed_lines_have_no_outline():
+    rows = [(f"net {net}", x, net * x) for net in range(9) for x in (1, 2)]
+    text = svg_file(Plot(pd.DataFrame(rows, columns=["series", "x", "y"]), "lines", "", "block", ""))
+    keys = [path for path in re.findall(r"<path[^>]*>", text) if "dasharray" in path and 'fill="#' in path]
+    assert len(keys) == 2  # of nine series, those beyond the seven colours
+    assert all('stroke-width="0"' in key for key in keys)
+
+
 def test_facets_share_the_horizontal_axis_and_the_legend():
     points = [("p", "a", 1.0, 2.0), ("p", "b", 2.0, 3.0), ("q", "b", 4.0, 30.0), ("q", "a", 3.0, NAN)]
     points = pd.DataFrame(points, columns=["panel", "series", "x", "y"])
