@@ -93,7 +93,10 @@ def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
                 find_each([name], request.cache)
             except InputError as error:
                 lacking[name] = str(error)
-    lines = [f"left out: {name} of the suite {suite.name}: {reason}" for name, reason in lacking.items()]
+    alike = {reason: [name for name in lacking if lacking[name] == reason] for reason in lacking.values()}
+    lines = [
+        f"left out: {some(names)} of the suite {suite.name}: {reason}" for reason, names in alike.items()
+    ]
     ensure(len(lacking) != len(suite.backbones), "; ".join(lines))
     report.say(*lines)
     return [name for name in suite.backbones if name not in lacking]

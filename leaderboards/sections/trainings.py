@@ -57,8 +57,9 @@ def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
 def same_blocks(rows: pd.DataFrame, name: str, other: str) -> dict[int, list[float]]:
     """CKA of the same blocks of two backbones, in order, with its 95 % interval; NaN if not known."""
     pairs = _pairs(rows, name, other)
-    same = pairs.loc[pairs["layer"] == pairs["other_layer"], ["layer", *INTERVAL]].sort_values("layer")
-    return {int(layer): numbers for layer, *numbers in same.itertuples(index=False, name=None)}
+    same = pairs.loc[pairs["layer"] == pairs["other_layer"], ["layer", *INTERVAL]]
+    same = same.set_index("layer").reindex(sorted(set(pairs["layer"])))
+    return {int(layer): numbers for layer, *numbers in same.itertuples(name=None)}
 
 
 def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, float]:

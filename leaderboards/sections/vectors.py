@@ -18,7 +18,7 @@ ONE = """ One patch token is tested on other images than the rest, so compare th
 not their heights (after Raghu et al., NeurIPS 2021, figure 11)."""
 
 PATCH = "one patch token"
-TOKENS: dict[str, str | int] = {"task": "token-probes", "metric": "fewshot-10", "head": -1}
+ONE_TOKEN: dict[str, str | int] = {"task": "token-probes", "metric": "fewshot-10", "head": -1}
 
 
 def vector_blocks(board: Board) -> list[Block]:
@@ -33,7 +33,7 @@ def _plot(board: Board, column: Column) -> Plot | None:
     rows, same = column.family, {"dataset": column.dataset, "protocol": column.protocol}
     order = sorted(set(rows["pooling"]), key=pooling_rank)
     series = {pooling_name(pooling): rows[rows["pooling"] == pooling] for pooling in order}
-    tokens = matching(candidates(board.analyses.records), TOKENS | same)
+    tokens = matching(candidates(board.analyses.records), ONE_TOKEN | same)
     series |= {PATCH: tokens} if column.task == "fewshot" and len(tokens) else {}
     parts = column.task, column.dataset_name, column.protocol, column.metric.split()[0], "vectors"
     points, name = backbone_points(column.backbones, series), slug(".".join(parts))

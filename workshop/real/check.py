@@ -41,15 +41,26 @@ def shown(file: Path, side: int, colours: tuple[tuple[float, ...], ...]) -> Tens
     return (torch.from_numpy(pixels.copy()).permute(2, 0, 1) / 255 - mean) / std
 
 
-def of_tokens(network: nn.Module, blocks: Iterable[nn.Module], norm: nn.Module) -> Encoder:
-    """Class token and mean of patches after every block of a transformer, and after its final norm."""
+def outputs_of(network: nn.Module, blocks: Iterable[nn.Module]) -> Callable[[Tensor], list[Tensor]]:
+    """A function from images to the output of every block."""
     seen: list[Tensor] = []
     for block in blocks:
-        block.register_forward_hook(lambda _, __, tokens: seen.append(tokens))
+        block.register_forward_hook(lambda _, __, output: seen.append(output))
 
-    def vectors(images: Tensor) -> dict[str, Tensor]:
+    def outputs(images: Tensor) -> list[Tensor]:
         seen.clear()
         network(images)
+        return seen
+
+    return outputs
+
+
+def of_tokens(network: nn.Module, blocks: Iterable[nn.Module], norm: nn.Module) -> Encoder:
+    """Class token and mean of patches after every block of a transformer, and after its final norm."""
+    outputs = outputs_of(network, blocks)
+
+    def vectors(images: Tensor) -> dict[str, Tensor]:
+        seen = outputs(images)
         layers = {f"{number} block": tokens for number, tokens in enumerate(seen, 1)}
         layers[f"{len(seen)} final"] = norm(seen[-1])
         by_pooling: dict[str, Callable[[Tensor], Tensor]] = {
@@ -67,16 +78,10 @@ def of_tokens(network: nn.Module, blocks: Iterable[nn.Module], norm: nn.Module) 
 
 def of_maps(network: nn.Module, blocks: Iterable[nn.Module]) -> Encoder:
     """Mean of the map after every block of a convolutional network."""
-    seen: list[Tensor] = []
-    for block in blocks:
-        block.register_forward_hook(lambda _, __, maps: seen.append(maps))
-
-    def vectors(images: Tensor) -> dict[str, Tensor]:
-        seen.clear()
-        network(images)
-        return {f"{number} block mean": maps.mean((2, 3)) for number, maps in enumerate(seen, 1)}
-
-    return vectors
+    outputs = outputs_of(network, blocks)
+    return lambda images: {
+        f"{at} block mean": maps.mean((2, 3)) for at, maps in enumerate(outputs(images), 1)
+    }
 
 
 def encoders(folder: Path) -> Iterator[tuple[str, int, tuple[tuple[float, ...], ...], Encoder]]:

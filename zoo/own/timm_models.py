@@ -106,7 +106,7 @@ def build_timm(text: str, file: Path | None = None, tensors: Tensors | None = No
             except TypeError:
                 made = timm.create_model(name, **options)
         except Exception as error:
-            weights = "" if file is None else f" with the weights {file}"
+            weights = "" if file is None else f" with the weights {file}, which may be another network's"
             # of weights that do not fit, the first line of torch's message does not say which ones
             reason = " ".join(str(error).split())[:300]
             raise InputError(f"{text} cannot be built{weights}: {reason}") from error
