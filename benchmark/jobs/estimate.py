@@ -17,9 +17,9 @@ def multiply_adds(spec: BackboneSpec, pixels: int) -> float:
     """Approximate multiply-adds of the forward pass of an image: the matrix products of the blocks.
 
     A transformer block has 12 x width^2 per token, and 2 x width per pair of tokens; a bottleneck block of a
-    ConvNet about width^2 per cell.
+    ConvNet about width^2 per cell; an untrained baseline has no products.
     """
-    total, weights = 0.0, 1 if spec.is_convnet else 12
+    total, weights = 0.0, 0 if spec.is_floor else 1 if spec.is_convnet else 12
     for stage in spec.stages:
         cells = pixels / stage.stride**2
         pairs = 2 * cells**2 * stage.width if spec.heads and len(spec.stages) == 1 else 0.0
