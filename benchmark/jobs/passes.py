@@ -82,7 +82,7 @@ def _collector(job: Job, task: Task) -> Collector | None:
         before = MeasuredLayers(remembered, store, layers)
         fed = task.remembering(before, before.failures)
     layers = task.measured_layers(source, setup.layers, setup.spec)
-    return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size)
+    return MeasuredCollector(fed, source, layers, setup.spec.patch_size)
 
 
 def _shown(

@@ -21,7 +21,7 @@ from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.cut import pooled
 from layerboard.zoo.features.pass_context import is_out_of_memory
 from layerboard.zoo.spec import Layer, VectorPooling
-from layerboard.zoo.view.views import View, tiles_of
+from layerboard.zoo.view.views import tiles_of
 
 FAILURE = "failure"  # array that says why a layer has no measurements, UTF-8
 MIXED = "its layers have grids of different sizes"  # reason why a set of layers has no token cosine
@@ -147,13 +147,13 @@ class Gathered:
 
 
 class MeasuredCollector(Collector):
-    """Feeds the measurers of a task, one per group.
+    """Feeds the measurers of a task, one per group of the source that is shown: its own, or the first images.
 
     Arrays are named ``17/3/error``: group, layer, and the measurer's name for them.
     """
 
-    def __init__(self, fed: Measurable, view: View, layers: Collection[Layer], patch_size: int = 0) -> None:
-        self._fed, self._view, self._patch_size = fed, view, patch_size
+    def __init__(self, fed: Measurable, source: Source, layers: Collection[Layer], patch: int = 0) -> None:
+        self._fed, self._source, self._view, self._patch = fed, source, source.view, patch
         self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
         self._together = any(len(layer.members) > 1 for layer in self._measured)
         members = dict.fromkeys(member for layer in self._measured for member in layer.members)
@@ -254,7 +254,7 @@ class MeasuredCollector(Collector):
 
     def _measurer(self, group: int) -> Measurer[Any]:
         if group not in self._measurers:
-            self._measurers[group] = self._fed.measure(self._fed.source.groups[group], self._view)
+            self._measurers[group] = self._fed.measure(self._source.groups[group], self._view)
         return self._measurers[group]
 
     def _parts(self, batch: Batch) -> Iterator[tuple[tuple[Member, ...], BatchPart]]:
@@ -264,5 +264,5 @@ class MeasuredCollector(Collector):
         for _, together in groupby(numbered, key=lambda pair: (pair[1].group, pair[0] if alone else 0)):
             members = tuple(member for _, member in together)
             rows = slice(row, row + sum(member.tiles for member in members))
-            yield members, BatchPart(rows, self._view, members[0].size, batch.pixels[rows], self._patch_size)
+            yield members, BatchPart(rows, self._view, members[0].size, batch.pixels[rows], self._patch)
             row = rows.stop

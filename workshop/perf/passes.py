@@ -120,7 +120,7 @@ def _measured(task: Measurable, backbone: Backbone) -> Collector:
     """The collector that feeds a task the layers that it measures, but not the input of the first block."""
     view = STANDARD.config_for(IMAGES).view.scaled(SIDE, backbone.spec.patch_size)
     layers = [layer for layer in backbone.spec.layers if layer.index]
-    return MeasuredCollector(task, view, task.feed.layers(layers, backbone.spec))
+    return MeasuredCollector(task, replace(task.source, view=view), task.feed.layers(layers, backbone.spec))
 
 
 def forwards(backbone: Backbone, pixels: torch.Tensor) -> int:

@@ -97,6 +97,14 @@ def test_a_pass_that_fails_while_it_is_timed_is_named(
     assert "Would fail: mini-dino: the forward fails" in str(layerboard.forecast("mini-dino", "knn", **place))
 
 
+def test_a_plan_times_the_first_images_of_a_video_and_of_a_category(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forecast, "BATCH_SECONDS", 0.0)
+    place = {"floor": False, "cache": tmp_path, "output": tmp_path / "output"}
+    assert "Would fail" not in str(layerboard.forecast("mini-fs64", ["davis", "spair"], **place))
+
+
 def test_timing_ends_with_its_share_of_what_is_expected(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -224,7 +224,9 @@ def test_multiply_adds_are_near_those_that_are_published(name: str, published: f
 
 def test_a_convnet_is_expected_to_take_longer_than_baselines_without_a_network() -> None:
     resnet, pixels, random = find(["mini-resnet", "mini-pixels", "mini-random"])
-    assert multiply_adds(resnet, 64 * 64) > 0 == multiply_adds(pixels, 64 * 64) == multiply_adds(random, 64 * 64)
+    assert (
+        multiply_adds(resnet, 64 * 64) > 0 == multiply_adds(pixels, 64 * 64) == multiply_adds(random, 64 * 64)
+    )
 
 
 def test_seconds_of_an_image_are_those_of_its_pixels_and_of_what_is_not_the_forward_pass() -> None:

@@ -136,7 +136,7 @@ def test_what_waits_for_another_layer_is_shown_again(tmp_path: Path) -> None:
     problem.feed = PairFeed()  # type: ignore[assignment]
 
     def listener(folder: Path) -> list[Listener]:
-        collector = MeasuredCollector(problem, src.view, frozenset([Layer(2)]))
+        collector = MeasuredCollector(problem, src, frozenset([Layer(2)]))
         return [Listener("pairs", collector, Shards(folder, 2), {0, 1})]
 
     whole, halved = listener(tmp_path / "whole"), listener(tmp_path / "halved")
@@ -162,7 +162,7 @@ def test_a_measurer_without_memory_is_left_out_with_a_sentence(tmp_path: Path) -
             raise ERRORS[1]
 
     found = listeners(src, tmp_path)
-    found[1].collector = MeasuredCollector(MeanProblem(src, Greedy), src.view, frozenset([Layer(1)]))
+    found[1].collector = MeasuredCollector(MeanProblem(src, Greedy), src, frozenset([Layer(1)]))
     run(src, found, CountingBackbone())
     assert found[0].failure is None
     assert isinstance(found[1].failure, InputError)

@@ -83,8 +83,8 @@ def collector_of(task: Task, one: Pass, spec: BackboneSpec, folder: Path) -> Mea
         store = Shards(folder / source.name / task.listener, source.shards)
         before = task.memory.feed.layers(every, spec)
         fed = task.remembering(MeasuredLayers(source, store, before), {})
-    view = view_for(spec, fed.source.view)
-    return MeasuredCollector(fed, view, layers, spec.patch_size)
+    source = replace(fed.source, view=view_for(spec, fed.source.view))
+    return MeasuredCollector(fed, source, layers, spec.patch_size)
 
 
 def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:

@@ -70,7 +70,7 @@ def listeners(src: Source, folder: Path, dense: bool = True) -> list[Listener]:
     ]
     if dense:
         store = Shards(folder / "means", count)
-        collector = MeasuredCollector(MeanProblem(src), src.view, frozenset([Layer(1), Layer(3)]))
+        collector = MeasuredCollector(MeanProblem(src), src, frozenset([Layer(1), Layer(3)]))
         found.append(Listener("means", collector, store, set(store.missing)))
     return found
 
@@ -113,7 +113,7 @@ def test_tiles_are_assembled_before_a_measurer_sees_them(tmp_path: Path) -> None
             shapes.append(tuple(grids.shape))
             super().update(layer, positions, grids)
 
-    collector = MeasuredCollector(MeanProblem(src, Watching), src.view, frozenset([Layer(1)]))
+    collector = MeasuredCollector(MeanProblem(src, Watching), src, frozenset([Layer(1)]))
     run(src, [Listener("means", collector, Shards(tmp_path, 1), {0})], CountingBackbone())
     assert shapes == [(1, 8, 12, 8)] * 2
 
@@ -131,7 +131,7 @@ def test_what_was_transferred_is_settled_once_a_group_without_what_is_not_finite
             settled.append({layer.index: sorted(arrays) for layer, arrays in finished.items()})
             return {layer: {"total": arrays["mean"].sum()[None]} for layer, arrays in finished.items()}
 
-    collector = MeasuredCollector(MeanProblem(src, Settles), src.view, frozenset([Layer(1), Layer(3)]))
+    collector = MeasuredCollector(MeanProblem(src, Settles), src, frozenset([Layer(1), Layer(3)]))
     store = Shards(tmp_path, 2)
     run(src, [Listener("means", collector, store, {0, 1})], CountingBackbone())
     assert settled == [{1: ["mean", "position"], 3: ["mean", "position"]}, {1: ["mean", "position"]}]

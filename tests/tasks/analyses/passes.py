@@ -38,7 +38,7 @@ def found_in(
     """
     blocks = task.feed.layers([Layer(index + 1) for index in range(len(layers))], SPEC)
     view = task.source.view
-    collector = MeasuredCollector(task, view, blocks)
+    collector = MeasuredCollector(task, task.source, blocks)
     count = layers.shape[1]
     for index, rows in order(len(layers), pieces or [[slice(0, count)]] * len(layers)):
         size = view.geometry((64, 64)).size

@@ -85,7 +85,7 @@ def left_behind(  # type: ignore[no-untyped-def]
     start = 0
     for number, group in enumerate(src.groups):
         positions = list(range(len(group.samples)) if seen is None else seen[number])
-        collector = MeasuredCollector(problem, src.view, layers, patch)
+        collector = MeasuredCollector(problem, src, layers, patch)
         for part in np.array_split(positions, pieces) if positions else []:
             images = BLACK.expand(len(part), -1, -1, -1) if pixels is None else pixels[start + part]
             size = (images.shape[3], images.shape[2])

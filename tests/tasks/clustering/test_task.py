@@ -205,10 +205,11 @@ def test_regions_of_a_tiled_image_that_is_not_square(tmp_path: Path) -> None:
     data = CocoEntry(images=4, first=4, categories=2).read(tmp_path)
     task, double, view = (RegionClusterTask(data, QUICK), CountingBackbone(), VIEW.scaled(32, 8))
     assert (VIEW, view) == (Tiles(448, 224), Tiles(64, 32, 8))
-    collector = MeasuredCollector(task, view, frozenset([LAYER]))
-    groups = range(len(task.source.groups))
+    source = replace(task.source, view=view)
+    collector = MeasuredCollector(task, source, frozenset([LAYER]))
+    groups = range(len(source.groups))
     # one image is six tiles: more than a batch
-    for event in Loader(1).batches(replace(task.source, view=view), [0], 4, 32):
+    for event in Loader(1).batches(source, [0], 4, 32):
         if isinstance(event, Batch):
             double.visit(event.pixels, lambda seen, event=event: collector.see(event, seen), [LAYER])
     arrays = collector.finish(groups)

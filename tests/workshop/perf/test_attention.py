@@ -1,5 +1,7 @@
 """What analyses of attention hold in memory beside the maps of a block, without a network."""
 
+from dataclasses import replace
+
 import torch
 
 from layerboard.benchmark.passes.collectors import MeasuredCollector
@@ -19,7 +21,9 @@ def collectors() -> list[MeasuredCollector]:
     blocks = [Layer(index + 1) for index in range(BLOCKS)]
     view = sources.IMAGES["standard"].view.scaled(SIDE, SIDE // CELLS[0])
     every = problems(IMAGES).values()
-    return [MeasuredCollector(one, view, one.feed.layers(blocks, SPEC)) for one in every]
+    return [
+        MeasuredCollector(one, replace(one.source, view=view), one.feed.layers(blocks, SPEC)) for one in every
+    ]
 
 
 def test_no_copy_of_all_maps_and_no_map_outlives_its_block() -> None:

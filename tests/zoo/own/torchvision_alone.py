@@ -1,9 +1,9 @@
 """A plugin of pytest: ``timm`` beside a torch without CUDA, whose torchvision was built for CUDA.
 
 The package index has one build of torchvision for Linux, for CUDA. Beside a CPU build of torch its operators
-do not load, and then importing it fails, and with it timm and all of transformers, for want of two declarations.
-Nothing that the tests open calls these operators (suppression of overlapping boxes), so they are declared without
-being defined.
+do not load, and then importing it fails, and with it timm and all of transformers, for want of two
+declarations. Nothing that the tests open calls these operators (suppression of overlapping boxes), so they
+are declared without being defined.
 """
 
 import sys
