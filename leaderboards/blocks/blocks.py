@@ -104,7 +104,8 @@ class Plot:
     """A plot over one axis, in one panel or in small panels side by side with a shared legend and axis.
 
     The frame has the columns series (text), x and y (numbers; NaN leaves a gap), in drawing order, and, for
-    several panels, panel (text); with low and high (numbers; NaN for none), each marker has an interval.
+    several panels, panel (text); with low and high (numbers; NaN for none), each marker has an interval; by
+    scale (text), the panels that are not ``shared`` are grouped.
     """
 
     frame: pd.DataFrame
@@ -112,7 +113,7 @@ class Plot:
     title: str
     x: str
     y: str
-    shared: bool = True  # whether all panels have one vertical scale
+    shared: bool = True  # whether all panels have one vertical scale, otherwise those of one ``scale``
     name: str = ""
     order: tuple[str, ...] = ()  # series in order of colour, also those without numbers; empty: frame order
     log: bool = False  # whether the horizontal axis is logarithmic

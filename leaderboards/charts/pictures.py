@@ -2,9 +2,10 @@
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import wrap
+from textwrap import TextWrapper
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, config, kin
 
 WIDTH = 720  # approximate width of a figure in pixels at full size
 LETTER = 6.6  # approximate width of a letter
+MARGIN = 20  # beside a panel, the least pixels of the labels of its vertical axis, above which its title begins
 # heights of a single plot and of one among several, and the maximum number of plots per line
 PLOT_HEIGHT, PANEL_HEIGHT, MOST_PLOTS = 250, 120, 3
 HEIGHTS = ("y", "low", "high")  # columns of a plot's frame along the vertical axis
@@ -66,13 +68,16 @@ def _beside(panels: Sequence[Spec], columns: int) -> Spec:
 
 
 def _panel(name: str, width: float, height: float, layers: Sequence[Spec]) -> Spec:
-    title = {"title": {"text": _broken(name, width)}} if name else {}
+    title = {"title": {"text": _broken(name, width + MARGIN)}} if name else {}
     return title | {"width": round(width, 1), "height": round(height, 1), "layer": [*layers]}
 
 
 def _broken(text: str, width: float) -> list[str]:
-    """A text in lines of about so many pixels, so that a long name is read to its end."""
-    return [part for line in text.split("\n") for part in wrap(line, max(5, int(width / LETTER)))]
+    """A text in lines of about so many pixels; a name is broken, after a sign, only where it is longer."""
+    most = max(5, int(width / LETTER))
+    wrapper = TextWrapper(most, break_on_hyphens=max(map(len, text.split()), default=0) > most)
+    wrapper.wordsep_re = re.compile(r"(\s+|[^\W_]+[^\s\w]*_*)")
+    return [part for line in text.split("\n") for part in wrapper.wrap(line)]
 
 
 # ---- lines and points ---------------------------------------------------------------------------
@@ -85,11 +90,12 @@ def _plot(plot: Plot, backbones: Sequence[str]) -> Spec:
         places = {"x": _across(there["x"], plot, MOST_BLOCKS), "y": _up(there, plot.y, 6)}
         return _panel("", WIDTH - 80, PLOT_HEIGHT, _lines(frame, plot.kind, places, series))
     names = [str(name) for name in dict.fromkeys(frame["panel"])]
+    unit = "scale" if "scale" in frame else "panel"
     columns = min(MOST_PLOTS, max(1, len(names)))
     panels = []
     for position, name in enumerate(names):
         rows = frame[frame["panel"].astype(str) == name]
-        drawn = there if plot.shared else rows.dropna(subset=["x", "y"])
+        drawn = there if plot.shared else there[there[unit].isin(rows[unit])]
         places = {"x": _across(there["x"], plot, 8)}
         places["y"] = _up(drawn, plot.y if position % columns == 0 else "", 4)
         lines = _lines(rows, plot.kind, places, series)
@@ -107,7 +113,7 @@ def _lines(frame: pd.DataFrame, kind: str, places: Spec, series: Spec) -> list[S
         if math.isfinite(x)
     ]
     marks = [("strokeDash", {"type": "line", "strokeWidth": 1.8})] if kind == "lines" else []
-    marks += [("shape", {"type": "point", "filled": True, "opacity": 1, "size": 28})]
+    marks += [("shape", {"type": "point", "filled": True, "opacity": 1, "size": 34})]
     drawn: list[Spec] = [
         {"mark": mark, "encoding": places | {name: series[name] for name in ("color", channel)}}
         for channel, mark in marks
@@ -150,8 +156,11 @@ def _up(rows: pd.DataFrame, title: str, ticks: int) -> Spec:
     """The vertical axis of all numbers of rows, with the ends of intervals."""
     heights = [rows[name].astype(float) for name in HEIGHTS if name in rows]
     values = pd.concat(heights, ignore_index=True).dropna()
-    whole = {"tickMinStep": 1} if values.any() and (values % 1 == 0).all() else {}  # there is no block 1.5
-    return _axis("y", title, {"domain": [*_ends(values)], "nice": ticks}, {"tickCount": ticks} | whole)
+    low, high = _ends(values)
+    if high - low <= ticks and values.any() and (values % 1 == 0).all():  # there is no block 1.5
+        whole = whole_ticks(math.ceil(low), math.floor(high), ticks + 1)
+        return _axis("y", title, {"domain": [low, high]}, {"values": whole})
+    return _axis("y", title, {"domain": [low, high], "nice": ticks}, {"tickCount": ticks})
 
 
 def _axis(field: str, title: str, scale: Spec, axis: Spec) -> Spec:
@@ -171,8 +180,11 @@ def whole_ticks(low: int, high: int, most: int) -> list[int]:
 
 
 def _ends(values: "pd.Series[float]") -> Span:
-    """The lowest and the highest number; 0 and 1 if there are none, or only zeros."""
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    """The lowest and the highest number; 0 and 1 if there are none, or only zeros.
+
+    They are rounded, for a CKA of 1.0000001 would else extend an axis beyond 1.
+    """
+    low, high = (float(f"{end:.5g}") for end in (values.min(), values.max())) if len(values) else (0.0, 1.0)
     if low < high:
         return low, high
     return (low - abs(low) / 2, high + abs(high) / 2) if low else (0.0, 1.0)
@@ -220,7 +232,9 @@ def _heat_map(heat: HeatMap) -> Spec:
     ends = ("", "")
     if span:  # the colour bar tells whether cells exceed its ends
         low, high = own_span([matrix.values for matrix in heat.panels]) or span
-        ends = (f"{'≤ ' * (low < span[0])}{span[0]:.3g}", f"{'≥ ' * (high > span[1])}{span[1]:.3g}")
+        most = 1e-5 * (span[1] - span[0])  # rounding of float32 lies beyond no end
+        beyond = (low < span[0] - most, high > span[1] + most)
+        ends = (f"{'≤ ' * beyond[0]}{span[0]:.3g}", f"{'≥ ' * beyond[1]}{span[1]:.3g}")
     panels = []
     for position, matrix in enumerate(heat.panels):
         if named:

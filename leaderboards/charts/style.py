@@ -15,20 +15,25 @@ FONT = "Helvetica, Arial, sans-serif"  # of figures in files
 
 # colours that people with any colour vision can distinguish (Okabe and Ito), the last one grey
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#888888")
-SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
+# shapes of marks as paths between -1 and 1: twice as many as colours, so that series are told apart in grey
+SHAPES = (
+    "M-.9 0a.9 .9 0 1 0 1.8 0a.9 .9 0 1 0-1.8 0Z",
+    "M-.8-.8H.8V.8H-.8Z",
+    "M0-1L1 .8H-1Z",
+    "M0-1.1L.9 0L0 1.1L-.9 0Z",
+    "M0 1L-1-.8H1Z",
+    "M-.35-1H.35V-.35H1V.35H.35V1H-.35V.35H-1V-.35H-.35Z",
+    "M1 0L-.8 1V-1Z",
+    "M-1 0L.8 1V-1Z",
+    "M-1-.5L-.5-1L0-.5L.5-1L1-.5L.5 0L1 .5L.5 1L0 .5L-.5 1L-1 .5L-.5 0Z",
+    "M-1-1H1L.15 0L1 1H-1L-.15 0Z",
+    "M-1-1L0-.15L1-1V1L0 .15L-1 1Z",
+    "M-.3-1.2H.3V1.2H-.3Z",
+    "M0-1.2L.3-.3L1.2 0L.3 .3L0 1.2L-.3 .3L-1.2 0L-.3-.3Z",
+    "M0-1L1 1L0 .3L-1 1Z",
+)
 # one for each repetition of the colours
 DASHES = ([1, 0], [5, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2], [1, 3])
-
-# the shapes as paths in a square of 17 pixels
-SWATCHES = {
-    "circle": "M8 5a3.5 3.5 0 1 0 .01 0Z",
-    "square": "M5 5h7v7h-7Z",
-    "triangle-up": "M8.5 4l4 8h-8Z",
-    "diamond": "M8.5 3.5l4 5-4 5-4-5Z",
-    "triangle-down": "M8.5 13l4-8h-8Z",
-    "triangle-right": "M13 8.5l-8-4v8Z",
-    "cross": "M7 4h3v3h3v3h-3v3h-3v-3h-3v-3h3Z",
-}
 
 # colours of numbers from low to high
 RAMP = ("#2a0d54", "#2f1f61", "#332e6d", "#383d7a", "#3a4c86", "#395f8c", "#34728d", "#2b848d",
@@ -36,9 +41,12 @@ RAMP = ("#2a0d54", "#2f1f61", "#332e6d", "#383d7a", "#3a4c86", "#395f8c", "#3472
 
 
 def series_look(position: int) -> Spec:
-    """How the series at a position is drawn, by channels of a chart; the first 49 are all different."""
+    """How the series at a position is drawn, by channels of a chart; the first 49 are all different.
+
+    The first 14 differ in shape alone.
+    """
     turn, count = position // len(COLOURS), len(COLOURS)
-    shape, dash = SHAPES[(position + turn) % count], DASHES[turn % count]
+    shape, dash = SHAPES[(position + turn // 2) % len(SHAPES)], DASHES[turn % count]
     return {"color": COLOURS[position % count], "shape": shape, "strokeDash": dash}
 
 
@@ -58,6 +66,7 @@ def config(ink: str, font: str) -> Spec:
     """The style of all charts: quiet axes, no frame, text and lines in one colour."""
     text = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
     axis = {"domain": False, "ticks": False, "gridColor": ink, "gridOpacity": 0.13, "labelPadding": 6}
+    axis["labelFlush"] = False  # each number stands at its tick
     return {
         "background": None,
         "font": font,

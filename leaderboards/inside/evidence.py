@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from layerboard.leaderboards.blocks.blocks import Block, HeatMap, Maps, Plot, SmallMap, Text, said, slug
-from layerboard.leaderboards.blocks.display import POOLINGS, task_display
+from layerboard.leaderboards.blocks.display import POOLINGS, pooling_rank, task_display
 from layerboard.leaderboards.board import frames
 from layerboard.leaderboards.board.frames import BoardBackbone, RecordGroup
 from layerboard.leaderboards.charts.pictures import FEW_ROWS
@@ -24,6 +24,7 @@ from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
 from layerboard.tasks.framework.registry import TaskEntry
 from layerboard.tasks.metrics.arrays import Floats
+from layerboard.zoo.spec import Layer
 
 Array = NDArray[np.generic]
 Drawn = TypeVar("Drawn", Plot, HeatMap, Maps)
@@ -166,7 +167,7 @@ class Evidence:
         return (side, side) if side * side == patches else (1, patches)
 
     def depth_panels(self, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str) -> list[Plot]:
-        """A line per backbone for several metrics or views, which share a vertical scale if of one metric.
+        """A line per backbone for several metrics or views; those of one metric share a vertical scale.
 
         A panel without a name is a plot of its own. The axis has block numbers if all backbones have equally
         many blocks, otherwise shares of the depth.
@@ -175,18 +176,17 @@ class Evidence:
         if not panels:
             return []
         shares = len({backbone.depth for backbone in among(self.known, *panels.values())}) > 1
-        alike = len({metric for rows in panels.values() for metric in rows["metric"]}) == 1
         points = [
-            (panel, backbone.label, layer / (backbone.depth if shares else 1), value)
+            (panel, backbone.label, layer / (backbone.depth if shares else 1), value, rows["metric"].iloc[0])
             for panel, rows in panels.items()
             for backbone in self.known
             for layer, value in frames.by_layer(rows, backbone.name)
         ]
-        frame, x = pd.DataFrame(points, columns=frames.PANELS), "block / depth" if shares else "block"
+        frame, x = pd.DataFrame(points, columns=[*frames.PANELS, "scale"]), "block / depth" if shares else "block"
         if list(panels) == [""]:
             return [self.titled(Plot(frame.drop(columns="panel"), "lines", title, x, y), what)]
         order = tuple(backbone.label for backbone in self.backbones)
-        return [self.titled(Plot(frame, "lines", title, x, y, shared=alike, order=order), what)]
+        return [self.titled(Plot(frame, "lines", title, x, y, shared=False, order=order), what)]
 
     def family_panels(self, metric: str, title: str, what: str) -> list[Plot]:
         """A number of every layer, a panel per family; empty unless a family has several backbones."""
@@ -219,7 +219,8 @@ class Evidence:
     def views(self, *metrics: str) -> dict[str, pd.DataFrame]:
         """Rows of metrics by view: taps and tokens are named if there are several."""
         rows = self.rows[self.rows["metric"].isin(metrics) & (self.rows["layer"] >= 0)]
-        keys = dict.fromkeys(zip(rows["metric"], rows["tap"], rows["pooling"], strict=True))
+        found = dict.fromkeys(zip(rows["metric"], rows["tap"], rows["pooling"], strict=True))
+        keys = sorted(found, key=lambda key: (key[0], Layer(1, key[1]).place, pooling_rank(key[2])))
         several = [len({key[side] for key in keys}) > 1 for side in range(3)]
         by_view = {}
         for key in keys:

@@ -355,8 +355,9 @@ def depth_map() -> Spec:
 
 def task_map() -> Spec:
     """Scores of one backbone's layers by task; ``share`` is in percent."""
+    axis = {"labelAngle": 0, "labelOverlap": "parity", "labelSeparation": 4}
     places = {
-        "x": {"field": "layer", "type": "ordinal", "title": "layer", "axis": {"labelAngle": 0}},
+        "x": {"field": "layer", "type": "ordinal", "title": "layer", "axis": axis},
         "y": {"field": "column", "type": "nominal", "sort": "{tasks}", "title": None},
     }
     tips = [_tip("column", "task"), _tip("where", "layer"), _tip("score", "score")]
@@ -416,7 +417,9 @@ def tradeoff() -> Spec:
         _joined(least=("min", "cost"), most=("max", "cost")),
         _calculate("across", "{=log} ? log(datum.cost / datum.least) : datum.cost - datum.least"),
         _joined(width=("max", "across")),
-        _calculate("near", f"datum.width > 0 ? floor(datum.across / datum.width / {NEAR}) : 0"),
+        _calculate(
+            "near", f"datum.width > 0 && !{{=narrow}} ? floor(datum.across / datum.width / {NEAR}) : 0"
+        ),
     ]
     return _chart(layers, LINES, *transforms)
 

@@ -9,7 +9,6 @@ from layerboard.leaderboards.blocks.blocks import Heading
 from layerboard.leaderboards.blocks.csv import numbers_text
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts.engine import vega_script
-from layerboard.leaderboards.charts.style import SWATCHES
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.report.answer import answer_html, chart_words
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
@@ -59,7 +58,6 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
         scored=not report.best.empty,
         lead=_lead(report),
         looks=report.looks.values(),
-        shapes=SWATCHES,
         sections=[*_scored_sections(report, choices), *_further_sections(report, choices, examples)],
         run=run_sentence(report.board.records),
         data=packed_json(_data(report, choices)),

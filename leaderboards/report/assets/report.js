@@ -94,7 +94,8 @@
       ...{ height: step * Math.max(2, (names || data.words.tasks).length) },
       ...{ columns, beside, width: Math.floor(room / columns) - 24 - beside },
       ...{ narrow: room < 380, listed: choice.task + listed },
-      ...{ legend: null, ink: "currentColor", ground: "var(--card, white)" },
+      ...{ legend: null, ink: view.renderer === "canvas" ? getComputedStyle(document.body).color : "currentColor" },
+      ground: "var(--card, white)",
     };
   };
   const drawn = new Map();
