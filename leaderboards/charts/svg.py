@@ -39,11 +39,11 @@ def svg_file(picture: Picture, backbones: Sequence[str] = ()) -> str:
 def svg_element(picture: Picture, backbones: Sequence[str], prefix: str) -> str:
     """The figure as an element of a page, in the page's colours, whose anchors begin with a prefix.
 
-    The page makes it about as wide as it was drawn, so that the text of all figures has one size.
+    The page makes it about as large as it was drawn, so that the text of all figures has one size.
     """
     root = _drawn(picture, backbones, prefix)
-    root.set("style", f"--wide:{root.attrib.pop('width')}px")
-    del root.attrib["height"]
+    wide, high = (root.attrib.pop(side) for side in ("width", "height"))
+    root.set("style", f"--wide:{wide}px;--high:{high}px")
     return ET.tostring(root, encoding="unicode")
 
 
