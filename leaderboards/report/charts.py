@@ -19,7 +19,7 @@ ACCENT = "#d55e00"  # colour of fronts, floors and published numbers
 
 LINES = 340  # height of a chart of lines in pixels
 LABEL = 13  # minimum distance in pixels of labels at the ends of lines
-NEAR = 0.25  # share of the horizontal axis within which labels can overlap
+NEAR = 0.5  # share of the horizontal axis within which labels can overlap
 BANDS = 3  # maximum number of lines that have interval bands
 DARK = 0.62  # share of the colours, from the lowest, on which text is white
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
@@ -109,11 +109,20 @@ def spaced_labels(
         _joined(high=("max", high), low=("min", low)),
         _joined(["backbone"], last=("max", "layer")),
         {"filter": "datum.layer == datum.last"},
+        *(_near_each_other() if "near" in by else ()),
         _window("above", "row_number", "", [_HIGHEST], by),
         _calculate("shifted", f"datum.value + datum.above * {gap}"),
         _window("least", "min", "shifted", [{"field": "above"}], by),
         _calculate("end", f"datum.least - datum.above * {gap}"),
     ]
+
+
+def _near_each_other() -> list[Spec]:
+    """Transforms that number groups of labels ``near`` each other ``across`` an axis of some ``width``."""
+    order = [{"field": "across"}]
+    apart = f"isValid(datum.left) && datum.across - datum.left > {NEAR} * datum.width ? 1 : 0"
+    left, near = _window("left", "lag", "across", order), _window("near", "sum", "apart", order)
+    return [left, _calculate("apart", apart), near]
 
 
 def _chart(layers: list[Spec], height: object, *transform: Spec) -> Spec:
@@ -271,7 +280,11 @@ def panels() -> Spec:
     first: Spec = {"data": {"values": "{rows}"}}
     first |= {"transform": [_PLACE, *highest, {"filter": "datum.top == datum.most"}]}
     field = {"field": "backbone", "type": "nominal", "title": None, "sort": "{order}"}
-    header = {"labelAnchor": "start", "labelFontWeight": 600, "labelLimit": "{width}"}
+    letters = "max(8, floor({width} / 6.6))"
+    signs = f"'(.{{1,' + {letters} + '}}[-_/:. ]|.{{' + {letters} + '}})(?=.)'"
+    lines = f"split(replace(datum.value, regexp({signs}, 'g'), '$1\\n'), '\\n')"  # each name to its end
+    header = {"labelAnchor": "start", "labelFontWeight": 600, "labelLimit": 0}
+    header |= {"labelExpr": f"length(datum.value) > {letters} ? {lines} : datum.value"}
     facet = {"facet": field | {"header": header}}
     layers = [_floor("y"), first | _plotted(grey, places), {"layer": [band, line, points | tips]}]
     inner = {"width": "{width}", "height": 110, "layer": layers}
@@ -417,9 +430,6 @@ def tradeoff() -> Spec:
         _joined(least=("min", "cost"), most=("max", "cost")),
         _calculate("across", "{=log} ? log(datum.cost / datum.least) : datum.cost - datum.least"),
         _joined(width=("max", "across")),
-        _calculate(
-            "near", f"datum.width > 0 && !{{=narrow}} ? floor(datum.across / datum.width / {NEAR}) : 0"
-        ),
     ]
     return _chart(layers, LINES, *transforms)
 
