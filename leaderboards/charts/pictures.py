@@ -25,7 +25,7 @@ from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, config, kin
 
 WIDTH = 720  # approximate width of a figure in pixels at full size
 LETTER = 6.6  # approximate width of a letter
-MARGIN = 20  # beside a panel, the least pixels of the labels of its vertical axis, above which its title begins
+MARGIN = 20  # least width in pixels of the labels beside a panel, above which its title begins
 # heights of a single plot and of one among several, and the maximum number of plots per line
 PLOT_HEIGHT, PANEL_HEIGHT, MOST_PLOTS = 250, 120, 3
 HEIGHTS = ("y", "low", "high")  # columns of a plot's frame along the vertical axis
@@ -156,11 +156,10 @@ def _up(rows: pd.DataFrame, title: str, ticks: int) -> Spec:
     """The vertical axis of all numbers of rows, with the ends of intervals."""
     heights = [rows[name].astype(float) for name in HEIGHTS if name in rows]
     values = pd.concat(heights, ignore_index=True).dropna()
-    low, high = _ends(values)
+    (low, high), axis = _ends(values), {"tickCount": ticks}
     if high - low <= ticks and values.any() and (values % 1 == 0).all():  # there is no block 1.5
-        whole = whole_ticks(math.ceil(low), math.floor(high), ticks + 1)
-        return _axis("y", title, {"domain": [low, high]}, {"values": whole})
-    return _axis("y", title, {"domain": [low, high], "nice": ticks}, {"tickCount": ticks})
+        axis = {"values": whole_ticks(math.ceil(low), math.floor(high), ticks + 1), "format": ",d"}
+    return _axis("y", title, {"domain": [low, high], "nice": ticks if "tickCount" in axis else False}, axis)
 
 
 def _axis(field: str, title: str, scale: Spec, axis: Spec) -> Spec:
@@ -180,10 +179,7 @@ def whole_ticks(low: int, high: int, most: int) -> list[int]:
 
 
 def _ends(values: "pd.Series[float]") -> Span:
-    """The lowest and the highest number; 0 and 1 if there are none, or only zeros.
-
-    They are rounded, for a CKA of 1.0000001 would else extend an axis beyond 1.
-    """
+    """The lowest and the highest number, rounded, so that a CKA of 1.0000001 ends at 1; 0 and 1 if none."""
     low, high = (float(f"{end:.5g}") for end in (values.min(), values.max())) if len(values) else (0.0, 1.0)
     if low < high:
         return low, high
@@ -232,9 +228,9 @@ def _heat_map(heat: HeatMap) -> Spec:
     ends = ("", "")
     if span:  # the colour bar tells whether cells exceed its ends
         low, high = own_span([matrix.values for matrix in heat.panels]) or span
-        most = 1e-5 * (span[1] - span[0])  # rounding of float32 lies beyond no end
-        beyond = (low < span[0] - most, high > span[1] + most)
-        ends = (f"{'≤ ' * beyond[0]}{span[0]:.3g}", f"{'≥ ' * beyond[1]}{span[1]:.3g}")
+        least = 1e-5 * (span[1] - span[0])  # what is rounded in float32 exceeds no end
+        beyond = "≤ " * (low < span[0] - least), "≥ " * (high > span[1] + least)
+        ends = (f"{beyond[0]}{span[0]:.3g}", f"{beyond[1]}{span[1]:.3g}")
     panels = []
     for position, matrix in enumerate(heat.panels):
         if named:

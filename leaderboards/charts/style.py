@@ -16,22 +16,14 @@ FONT = "Helvetica, Arial, sans-serif"  # of figures in files
 # colours that people with any colour vision can distinguish (Okabe and Ito), the last one grey
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#888888")
 # shapes of marks as paths between -1 and 1: twice as many as colours, so that series are told apart in grey
-SHAPES = (
-    "M-.9 0a.9 .9 0 1 0 1.8 0a.9 .9 0 1 0-1.8 0Z",
-    "M-.8-.8H.8V.8H-.8Z",
-    "M0-1L1 .8H-1Z",
-    "M0-1.1L.9 0L0 1.1L-.9 0Z",
-    "M0 1L-1-.8H1Z",
-    "M-.35-1H.35V-.35H1V.35H.35V1H-.35V.35H-1V-.35H-.35Z",
-    "M1 0L-.8 1V-1Z",
-    "M-1 0L.8 1V-1Z",
-    "M-1-.5L-.5-1L0-.5L.5-1L1-.5L.5 0L1 .5L.5 1L0 .5L-.5 1L-1 .5L-.5 0Z",
-    "M-1-1H1L.15 0L1 1H-1L-.15 0Z",
-    "M-1-1L0-.15L1-1V1L0 .15L-1 1Z",
-    "M-.3-1.2H.3V1.2H-.3Z",
-    "M0-1.2L.3-.3L1.2 0L.3 .3L0 1.2L-.3 .3L-1.2 0L-.3-.3Z",
-    "M0-1L1 1L0 .3L-1 1Z",
-)
+SHAPES = ("M-.9 0a.9 .9 0 1 0 1.8 0a.9 .9 0 1 0-1.8 0Z", "M-.8-.8H.8V.8H-.8Z",
+          "M0-1L1 .8H-1Z", "M0-1.1L.9 0L0 1.1L-.9 0Z", "M0 1L-1-.8H1Z",
+          "M-.35-1H.35V-.35H1V.35H.35V1H-.35V.35H-1V-.35H-.35Z", "M1 0L-.8 1V-1Z",
+          "M-1 0L.8 1V-1Z",
+          "M-1-.5L-.5-1L0-.5L.5-1L1-.5L.5 0L1 .5L.5 1L0 .5L-.5 1L-1 .5L-.5 0Z",
+          "M-1-1H1L.15 0L1 1H-1L-.15 0Z", "M-1-1L0-.15L1-1V1L0 .15L-1 1Z",
+          "M-.3-1.2H.3V1.2H-.3Z", "M0-1.2L.3-.3L1.2 0L.3 .3L0 1.2L-.3 .3L-1.2 0L-.3-.3Z",
+          "M0-1L1 1L0 .3L-1 1Z")  # fmt: skip
 # one for each repetition of the colours
 DASHES = ([1, 0], [5, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2], [1, 3])
 
@@ -41,10 +33,7 @@ RAMP = ("#2a0d54", "#2f1f61", "#332e6d", "#383d7a", "#3a4c86", "#395f8c", "#3472
 
 
 def series_look(position: int) -> Spec:
-    """How the series at a position is drawn, by channels of a chart; the first 49 are all different.
-
-    The first 14 differ in shape alone.
-    """
+    """How the series at a position is drawn, by channels of a chart; the first 49 differ, 14 by shape alone."""
     turn, count = position // len(COLOURS), len(COLOURS)
     shape, dash = SHAPES[(position + turn // 2) % len(SHAPES)], DASHES[turn % count]
     return {"color": COLOURS[position % count], "shape": shape, "strokeDash": dash}

@@ -182,7 +182,8 @@ class Evidence:
             for backbone in self.known
             for layer, value in frames.by_layer(rows, backbone.name)
         ]
-        frame, x = pd.DataFrame(points, columns=[*frames.PANELS, "scale"]), "block / depth" if shares else "block"
+        frame = pd.DataFrame(points, columns=[*frames.PANELS, "scale"])
+        x = "block / depth" if shares else "block"
         if list(panels) == [""]:
             return [self.titled(Plot(frame.drop(columns="panel"), "lines", title, x, y), what)]
         order = tuple(backbone.label for backbone in self.backbones)

@@ -103,26 +103,21 @@ def spaced_labels(
     as that allows: from the highest one on, the running minimum of the heights after a shift by the distance
     `LABEL` for each label above.
     """
-    gap = f"{LABEL} / {height} * (datum.high - datum.low)"
+    gap, order = f"{LABEL} / {height} * (datum.high - datum.low)", [{"field": "across"}]
+    apart = f"isValid(datum.left) && datum.across - datum.left > {NEAR} * datum.width ? 1 : 0"
+    near = [_window("left", "lag", "across", order), _calculate("apart", apart)]
+    near += [_window("near", "sum", "apart", order)]  # groups of labels by their place on an axis
     return [
         {"filter": MEASURED},
         _joined(high=("max", high), low=("min", low)),
         _joined(["backbone"], last=("max", "layer")),
         {"filter": "datum.layer == datum.last"},
-        *(_near_each_other() if "near" in by else ()),
+        *(near if "near" in by else ()),
         _window("above", "row_number", "", [_HIGHEST], by),
         _calculate("shifted", f"datum.value + datum.above * {gap}"),
         _window("least", "min", "shifted", [{"field": "above"}], by),
         _calculate("end", f"datum.least - datum.above * {gap}"),
     ]
-
-
-def _near_each_other() -> list[Spec]:
-    """Transforms that number groups of labels ``near`` each other ``across`` an axis of some ``width``."""
-    order = [{"field": "across"}]
-    apart = f"isValid(datum.left) && datum.across - datum.left > {NEAR} * datum.width ? 1 : 0"
-    left, near = _window("left", "lag", "across", order), _window("near", "sum", "apart", order)
-    return [left, _calculate("apart", apart), near]
 
 
 def _chart(layers: list[Spec], height: object, *transform: Spec) -> Spec:
@@ -280,11 +275,10 @@ def panels() -> Spec:
     first: Spec = {"data": {"values": "{rows}"}}
     first |= {"transform": [_PLACE, *highest, {"filter": "datum.top == datum.most"}]}
     field = {"field": "backbone", "type": "nominal", "title": None, "sort": "{order}"}
-    letters = "max(8, floor({width} / 6.6))"
-    signs = f"'(.{{1,' + {letters} + '}}[-_/:. ]|.{{' + {letters} + '}})(?=.)'"
-    lines = f"split(replace(datum.value, regexp({signs}, 'g'), '$1\\n'), '\\n')"  # each name to its end
+    signs = "regexp('(.{1,' + {letters} + '}[-_/:. ]|.{' + {letters} + '})(?=.)', 'g')"
+    lines = f"split(replace(datum.value, {signs}, '$1\\n'), '\\n')"  # a name is read to its end
     header = {"labelAnchor": "start", "labelFontWeight": 600, "labelLimit": 0}
-    header |= {"labelExpr": f"length(datum.value) > {letters} ? {lines} : datum.value"}
+    header |= {"labelExpr": f"length(datum.value) > {{letters}} ? {lines} : datum.value"}
     facet = {"facet": field | {"header": header}}
     layers = [_floor("y"), first | _plotted(grey, places), {"layer": [band, line, points | tips]}]
     inner = {"width": "{width}", "height": 110, "layer": layers}

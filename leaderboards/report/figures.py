@@ -97,7 +97,7 @@ def _task_figures(report: Report) -> Iterator[tuple[str, Spec]]:
             ("best", "ranking", heading, _series(order, report)),
             ("layers", "curves", heading, {}),
             *((f"layers-{measures[each]['metric']}", "curves", each, {}) for each in words["measure"][1:]),
-            ("panels", "panels", heading, {"width": 110, "columns": 4}),
+            ("panels", "panels", heading, {"width": 110, "columns": 4, "letters": 16}),
             ("depth", "depth_map", heading, {}),
             *((f"cost-{axis}", "tradeoff", heading, costs[axis] | {"cost": axis}) for axis in costs),
         ]

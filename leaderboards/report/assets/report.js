@@ -83,6 +83,7 @@
     const longest = letter * Math.max(...labels.map((name) => name.length));
     const beside = Math.floor(Math.min(longest, panels === 1 ? room / 3 : room > 440 ? 90 : 0));
     const columns = Math.max(1, Math.min(4, panels, Math.floor(room / (least + beside))));
+    const width = Math.floor(room / columns) - 24 - beside;
     const step = view.steps[order.length > data.few ? 1 : 0];
     const listed = order.length < shown.size ? `, the best of each of ${order.length} families` : "";
     return {
@@ -92,7 +93,7 @@
       ...data.words,
       ...{ rows, order, picked: drawnOf.picked(), mark: order.includes(mark) ? mark : "" },
       ...{ height: step * Math.max(2, (names || data.words.tasks).length) },
-      ...{ columns, beside, width: Math.floor(room / columns) - 24 - beside },
+      ...{ columns, beside, width, letters: Math.max(8, Math.floor(width / 6.6)) },
       ...{ narrow: room < 380, listed: choice.task + listed },
       ...{ legend: null, ink: view.renderer === "canvas" ? getComputedStyle(document.body).color : "currentColor" },
       ground: "var(--card, white)",

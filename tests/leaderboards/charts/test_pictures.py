@@ -127,6 +127,37 @@ def test_facets_share_the_horizontal_axis_and_the_legend():
     assert apart.count("30") == 1
 
 
+def test_panels_of_one_scale_share_it_and_others_do_not():
+    points = [("p", 1.0, "share"), ("q", 30.0, "share"), ("r", 2.0, "count")]
+    points = pd.DataFrame(points, columns=["panel", "y", "scale"]).assign(series="a", x=1.0)
+    panels = picture_spec(Plot(points, "lines", "T", "block", "y", shared=False), ())["concat"]
+    first, second, third = (
+        each["layer"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"] for each in panels
+    )
+    assert first == second == [1, 30]
+    assert third != first
+
+
+def test_names_are_broken_only_where_they_are_longer_than_a_line():
+    panels = ["mini-fs64-untrained", "mini-beit-untrained, mini-resnet-untrained", "tf_efficientnet_lite" * 2]
+    points = pd.concat([frame(name) for name in panels])
+    titles = [each["title"]["text"] for each in picture_spec(Plot(points, "lines", "", "", ""), ())["concat"]]
+    assert titles[:2] == [["mini-fs64-untrained"], ["mini-beit-untrained,", "mini-resnet-untrained"]]
+    assert titles[2] == ["tf_efficientnet_litetf_", "efficientnet_lite"]
+
+
+def test_rounding_errors_extend_neither_an_axis_nor_the_colours():
+    line = pd.DataFrame({"series": "a", "x": [1.0, 2.0], "y": [0.35, 1 + 2e-7]})
+    assert "1.2" not in texts(Plot(line, "lines", "T", "block", "CKA"))
+    heat = HeatMap((Matrix("m", np.array([[1 + 2e-7, 0.5]])),), "T", "x", "y", "CKA", (0.0, 1.0))
+    assert texts(heat)[-3:] == ["0", "1", "CKA"]
+
+
+def test_an_axis_of_blocks_has_whole_numbers_alone():
+    line = pd.DataFrame({"series": "a", "x": [0.0, 20.0, 40.0], "y": [2.0, 2.0, 3.0]})
+    assert {text for text in texts(Plot(line, "lines", "T", "step", "best block")) if "." in text} == set()
+
+
 def test_a_backbone_has_one_colour_whatever_is_drawn_beside_it():
     suite = ("one", "two", "three")
     for names in (["three"], ["three", "one"], ["other", "three"]):

@@ -153,7 +153,7 @@ def test_distances_of_a_family_share_a_panel_over_normalised_depth():
         one for one in flat if one.backbone == "mini-fs64"
     ]
     _, families, *_ = pictures(inside_page(Board.of(frame(rows), "mini")))
-    assert (families.shared, families.x) == (True, "block / depth")
+    assert (set(families.frame["scale"]), families.x) == ({"attention-distance"}, "block / depth")
     panels = families.frame.groupby("panel")["series"].agg(set).to_dict()
     assert panels == {"FS": {"mini-fs", "mini-fs64"}, "MAE": {"mini-mae"}}
     of_flat = families.frame[families.frame["series"] == "mini-fs64"]

@@ -345,6 +345,26 @@ def test_the_theme_can_be_changed(shared):
     assert (shared.evaluate(ground), dark) == (before, "rgb(16, 20, 24)")
 
 
+def test_names_on_a_canvas_are_light_in_the_dark_theme(shared):
+    """A canvas knows no current colour: its ink would be black on the dark ground."""
+    light = """() => { const canvas = document.querySelector('#view-alike canvas');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let count = 0;
+      for (let at = 0; at < data.length; at += 4) {
+        const ink = data[at] + data[at + 1] + data[at + 2];
+        count += data[at + 3] > 200 && ink > 640 && ink < 730; // the theme's text, not the white line
+      }
+      return count; }"""
+    shared.locator("#view-alike").scroll_into_view_if_needed()
+    shared.wait_for_selector("#view-alike canvas")
+    before = shared.evaluate(light)
+    shared.select_option("[data-choice=theme]", "dark")
+    shared.wait_for_timeout(600)
+    dark = shared.evaluate(light)
+    shared.select_option("[data-choice=theme]", "")
+    assert dark > before + 20
+
+
 def test_a_phone_needs_no_scrolling_aside(browser, path):
     with opened(browser, path, viewport={"width": 390, "height": 800}) as tab:
         for view in ("curves", "ranking", "tradeoff", "task_map", "alike"):

@@ -25,7 +25,8 @@ def test_no_two_series_have_one_colour_and_one_shape():
     series = [series_look(place) for place in range(49)]
     assert len({(one["color"], one["shape"]) for one in series}) == 49
     assert len({(one["color"], str(one["strokeDash"])) for one in series}) == 49
-    assert len({one["color"] for one in series[:7]}) == len({one["shape"] for one in series[:7]}) == 7
+    assert len({one["color"] for one in series[:7]}) == 7
+    assert len({one["shape"] for one in series[:14]}) == 14  # in print without colours
 
 
 def test_a_backbone_looks_as_its_place_in_the_suite_says():
@@ -93,11 +94,39 @@ def test_labels_at_the_ends_of_lines_keep_apart(ends, wanted):
 
 def test_labels_that_are_apart_along_the_axis_stay_at_their_ends():
     rows = [
-        {"backbone": name, "layer": 1, "value": value, "place": "", "near": near}
-        for name, value, near in (("a", 50, 0), ("b", 51, 3), ("c", 0, 3))
+        {"backbone": name, "layer": 1, "value": value, "place": "", "across": across, "width": 1}
+        for name, value, across in (("a", 50, 0), ("b", 51, 0.9), ("c", 0, 0.95))
     ]
     found = computed(charts.spaced_labels(13, ["near"]), rows, "backbone", "end")
     assert {name: float(end) for name, end in found} == {"a": 50, "b": 51, "c": 0}
+
+
+def test_labels_at_nearly_one_place_keep_apart_wherever_it_is_on_the_axis():
+    for place in (0.05, 0.24, 0.49, 0.74):
+        ends = (("a", 50, place), ("b", 50.5, place + 0.02), ("c", 0, 1))
+        rows = [
+            {"backbone": name, "layer": 1, "value": value, "place": "", "across": across, "width": 1}
+            for name, value, across in ends
+        ]
+        found = dict(computed(charts.spaced_labels(130, ["near"]), rows, "backbone", "end"))
+        assert float(found["b"]) - float(found["a"]) == pytest.approx(0.1 * 50.5)
+
+
+def test_names_of_panels_are_read_to_their_end():
+    names = ["timm:tf_efficientnet_lite0", "timm:tf_efficientnet_lite1", "mini-fs"]
+    rows = [{"backbone": name, "value": 1.0, "layer": 1, "depth": 1} for name in names]
+    words = dict.fromkeys(("mark", "metric", "axis"), "") | {
+        "ink": "#000000",
+        "font": "Arial",
+        "legend": None,
+    }
+    words |= {"rows": rows, "backbones": names, "colours": ["#000000"] * 3, "shapes": ["circle"] * 3}
+    words |= {"dashes": [[1, 0]] * 3, "across": "layer", "depth": "layer", "tick": 1, "floor": []}
+    words |= {"order": names, "width": 110, "columns": 3, "letters": 16}
+    svg = ET.fromstring(engine.render_chart(charts.fill_placeholders(charts.panels(), words)))
+    texts = ["".join(text.itertext()) for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert {*names} <= {*texts}
+    assert not any("…" in text for text in texts)
 
 
 def test_the_front_of_the_chart_is_the_one_that_is_computed():
