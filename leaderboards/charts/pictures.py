@@ -156,7 +156,8 @@ def _up(rows: pd.DataFrame, title: str, ticks: int) -> Spec:
     """The vertical axis of all numbers of rows, with the ends of intervals."""
     heights = [rows[name].astype(float) for name in HEIGHTS if name in rows]
     values = pd.concat(heights, ignore_index=True).dropna()
-    (low, high), axis = _ends(values), {"tickCount": ticks}
+    low, high = _ends(values)
+    axis: Spec = {"tickCount": ticks}
     if high - low <= ticks and values.any() and (values % 1 == 0).all():  # there is no block 1.5
         axis = {"values": whole_ticks(math.ceil(low), math.floor(high), ticks + 1), "format": ",d"}
     return _axis("y", title, {"domain": [low, high], "nice": ticks if "tickCount" in axis else False}, axis)

@@ -33,7 +33,7 @@ RAMP = ("#2a0d54", "#2f1f61", "#332e6d", "#383d7a", "#3a4c86", "#395f8c", "#3472
 
 
 def series_look(position: int) -> Spec:
-    """How the series at a position is drawn, by channels of a chart; the first 49 differ, 14 by shape alone."""
+    """How the series at a position is drawn, by channels; the first 49 differ, 14 by shape alone."""
     turn, count = position // len(COLOURS), len(COLOURS)
     shape, dash = SHAPES[(position + turn // 2) % len(SHAPES)], DASHES[turn % count]
     return {"color": COLOURS[position % count], "shape": shape, "strokeDash": dash}

@@ -97,7 +97,7 @@ def test_few_or_equal_numbers_can_be_drawn(points):
         (0, 77.3, "0", "80"),
         (0.216, 0.567, "0.20", "0.60"),
         (-3, 3, "\N{MINUS SIGN}3", "3"),
-        (1000, 1001, "1,000.0", "1,001.0"),
+        (1000, 1001, "1,000", "1,001"),
     ],
 )
 def test_ticks_are_round_and_hold_the_ends(low, high, first, last):
