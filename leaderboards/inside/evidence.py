@@ -114,17 +114,22 @@ class Evidence:
         return [said(text, depths=DEPTHS), self.titled(picture, what)] if parts else []
 
     def walls(
-        self, text: str, every: Mapping[BoardBackbone, "Wall"], picture: Maps, what: str
+        self, text: str, maps: Mapping[BoardBackbone, Floats], picture: Maps, what: str, rows: str = "heads"
     ) -> list[Block]:
-        """All maps of all backbones below an explanation, a figure for each size of networks."""
+        """All maps [blocks rows height width] below an explanation, a figure for each size of networks."""
         groups: dict[tuple[tuple[str, ...], int], list[SmallMap]] = {}
-        for backbone, wall in every.items():
+        orders = []
+        for backbone, values in maps.items():
+            names = self.texts(backbone, "tap") or [str(head + 1) for head in range(values.shape[1])]
+            first, kinds = self.first_block(backbone, len(values)), self.kinds(backbone, values)
+            wall = Wall(values, tuple(names), rows, first, kinds)
+            orders.append(wall.order)
             if shown := wall.maps(backbone.label):
-                groups.setdefault((wall.rows, len(wall.values)), []).extend(shown)
-        words = said(text, order=" ".join(dict.fromkeys(wall.order for wall in every.values())))
+                groups.setdefault((wall.rows, len(values)), []).extend(shown)
+        words = said(text, order=" ".join(dict.fromkeys(orders)))
         figures = [
-            self.titled(replace(picture, maps=tuple(maps), dense=True), f"{what}-{depth}x{len(rows)}")
-            for (rows, depth), maps in groups.items()
+            self.titled(replace(picture, maps=tuple(drawn), dense=True), f"{what}-{depth}x{len(names)}")
+            for (names, depth), drawn in groups.items()
         ]
         return [words, *figures] if figures else []
 
@@ -157,6 +162,11 @@ class Evidence:
         """Number of the first block in a backbone's arrays of ``count`` blocks: array ``block``, else 1."""
         blocks = self.array("block", 1, backbone.name)
         return 1 if blocks is None or len(blocks) != count else int(blocks[0])
+
+    def kinds(self, backbone: BoardBackbone, maps: Floats) -> Array | None:
+        """Kinds of all heads of a backbone, [blocks heads]; None if they are not those of its maps."""
+        kinds = self.array("class", 2, backbone.name)
+        return kinds if kinds is not None and kinds.shape == maps.shape[:2] else None
 
     def grid(self, backbone: BoardBackbone, patches: int) -> tuple[int, int]:
         """Rows and columns of a backbone's patches: array ``cells``, else a square, else one row."""

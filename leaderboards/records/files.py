@@ -11,7 +11,6 @@ LONGEST = 150  # maximum bytes of a file name, which leaves room for extensions
 NEAR_DUPLICATES = "near-duplicates.csv"  # table in the output folder
 NEAR_DUPLICATE_PAIRS = "near-duplicate-pairs.csv"  # the pairs behind it
 
-
 OWN_ENDING = 9  # characters at the end of the name of own data: a hyphen, and a digest of their content
 
 

@@ -11,7 +11,6 @@ from layerboard.leaderboards.report.templates.environment import filled
 
 ROOM = 1_500_000  # maximum characters of all pictures of a page together
 
-
 Collapsible = tuple[str, list[Block]]  # a title and the blocks below it
 
 

@@ -22,7 +22,6 @@ Means over datasets average the scores of a backbone in the columns to their lef
 that dataset, so no single layer reaches them. They include the datasets on which every backbone of the task
 has a score; ± assumes that datasets are independent. Means are not compared. Datasets of each mean:"""
 
-
 MeanScore = tuple[float, float, float]
 """A score of a backbone, or its mean over datasets, and the ends of its interval: NaN where there is none."""
 

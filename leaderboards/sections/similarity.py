@@ -104,7 +104,6 @@ def most_similar_blocks(board: Board, table: CkaTable) -> pd.DataFrame:
     rows = rows[(rows["backbone"] != rows["other"]) & ~rows[["backbone", "other"]].isin(floors).any(axis=1)]
     rows = rows.sort_values(["value", "layer", "other_layer"], ascending=[False, True, True], kind="stable")
     rows = rows.drop_duplicates(["backbone", "other"])
-
     return pd.DataFrame(
         {
             "backbone": board.labels[row["backbone"]],

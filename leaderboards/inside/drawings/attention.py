@@ -6,22 +6,13 @@ CVPR 2023, figures 2, 3 and 5.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Maps, Plot, SmallMap, Table, said
 from layerboard.leaderboards.board.frames import PANELS, BoardBackbone, backbone_points
-from layerboard.leaderboards.inside.evidence import (
-    Array,
-    Evidence,
-    Wall,
-    at_depths,
-    evenly,
-    in_depth_order,
-    not_drawn,
-)
+from layerboard.leaderboards.inside.evidence import Evidence, at_depths, evenly, in_depth_order, not_drawn
 from layerboard.tasks.metrics.arrays import Floats
 
 DISTANCE = "attention-distance"
@@ -128,7 +119,7 @@ def draw_maps(evidence: Evidence) -> list[Block]:
         patches = seen[backbone][:, :, -rows * columns :]  # the last tokens
         grids[backbone] = patches.reshape(*aligned[backbone].shape[:2], rows, columns)
     sides, title = {"": evidence.select("offset-heads")}, "Share of heads with a fixed offset"
-    wall, framed = partial(_walls, evidence), Maps((), "", "attention", kinds=tuple(HEADS))
+    wall, framed = evidence.walls, Maps((), "", "attention", kinds=tuple(HEADS))
     return [
         *wall(CLS, grids, replace(framed, title="Attention maps of the class token"), "cls"),
         *wall(ONE, single, replace(framed, title="Attention maps of the class token, one image"), "one"),
@@ -138,29 +129,6 @@ def draw_maps(evidence: Evidence) -> list[Block]:
         *_gallery(evidence, grids),
         evidence.lacking("Attention maps", aligned),
     ]
-
-
-def _walls(
-    evidence: Evidence, text: str, maps: Mapping[BoardBackbone, Floats], picture: Maps, what: str
-) -> list[Block]:
-    """Maps [blocks heads height width] of all heads, framed by the kind of the head."""
-    walls = {
-        backbone: Wall(
-            values,
-            tuple(str(head + 1) for head in range(values.shape[1])),
-            "heads",
-            evidence.first_block(backbone, len(values)),
-            _kinds(evidence, backbone, values),
-        )
-        for backbone, values in maps.items()
-    }
-    return evidence.walls(text, walls, picture, what)
-
-
-def _kinds(evidence: Evidence, backbone: BoardBackbone, maps: Floats) -> Array | None:
-    """Kinds of all heads of a backbone, [blocks heads]; None if they are not those of its maps."""
-    kinds = evidence.array("class", 2, backbone.name)
-    return kinds if kinds is not None and kinds.shape == maps.shape[:2] else None
 
 
 def _near(aligned: Mapping[BoardBackbone, Floats]) -> dict[BoardBackbone, Floats]:
@@ -182,7 +150,7 @@ def _examples(evidence: Evidence, aligned: Mapping[BoardBackbone, Floats]) -> li
     maps: list[SmallMap] = []
     body = []
     for backbone, near in _near(aligned).items():
-        kinds = _kinds(evidence, backbone, near)
+        kinds = evidence.kinds(backbone, near)
         cells = {"backbone": backbone.label} | dict.fromkeys(HEADS, "0")
         for kind in HEADS if kinds is not None else ():
             there = np.argwhere(kinds == kind)

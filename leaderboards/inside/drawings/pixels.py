@@ -6,7 +6,7 @@ Sources: Raghu et al., NeurIPS 2021, figure 6; Dosovitskiy et al., ICLR 2021, fi
 import numpy as np
 
 from layerboard.leaderboards.blocks.blocks import Block, Maps, Rgb, SmallMap
-from layerboard.leaderboards.inside.evidence import Evidence, Wall, evenly
+from layerboard.leaderboards.inside.evidence import Evidence, evenly
 from layerboard.tasks.metrics.arrays import Floats
 
 FIELDS = """\
@@ -29,16 +29,9 @@ the row and column of its patch (after Dosovitskiy et al., ICLR 2021, figure 7 i
 def draw_fields(evidence: Evidence) -> list[Block]:
     """Receptive fields of all sublayers, a panel per backbone, and half radius over depth."""
     fields = evidence.numbers("erf", 4)
-    walls = {
-        backbone: Wall(
-            np.sqrt(np.maximum(values, 0)),
-            tuple(evidence.texts(backbone, "tap")),
-            "places in a block",
-            evidence.first_block(backbone, len(values)),
-        )
-        for backbone, values in fields.items()
-    }
-    blocks = evidence.walls(FIELDS, walls, Maps((), "Receptive fields", "root of the gradient"), "fields")
+    roots = {backbone: np.sqrt(np.maximum(values, 0)) for backbone, values in fields.items()}
+    picture = Maps((), "Receptive fields", "root of the gradient")
+    blocks = evidence.walls(FIELDS, roots, picture, "fields", "places in a block")
     title = "Radius with half of the gradient, as a share of the image side"
     blocks += evidence.depth_panels(evidence.views("erf-half-radius"), title, "erf-half-radius", "radius")
     return [*blocks, evidence.lacking("Receptive fields", fields)]

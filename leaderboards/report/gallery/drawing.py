@@ -36,7 +36,6 @@ WANTED: dict[Kind, tuple[str, int]] = {
 CHANGE = 25.0  # change in points from which on an example counts as lost or found
 GOOD, BAD = 75.0, 40.0  # points from which on an example is held, and up to which it has failed
 
-
 Story = tuple[int, Kind]  # index of an example, and why it is shown
 
 

@@ -20,7 +20,6 @@ WHITE = (255, 255, 255)  # colour of the true outline
 _SCORE = drawing.quality("score")
 OUTSIDE = 255  # value of a mask outside of its image (`tasks.examples.draw.small_mask`)
 
-
 Rgb = tuple[int, int, int]
 
 
