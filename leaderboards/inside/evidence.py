@@ -230,8 +230,8 @@ class Evidence:
     def views(self, *metrics: str) -> dict[str, pd.DataFrame]:
         """Rows of metrics by view: taps and tokens are named if there are several."""
         rows = self.rows[self.rows["metric"].isin(metrics) & (self.rows["layer"] >= 0)]
-        found = dict.fromkeys(zip(rows["metric"], rows["tap"], rows["pooling"], strict=True))
-        keys = sorted(found, key=lambda key: (key[0], Layer(1, key[1]).place, pooling_rank(key[2])))
+        views = dict.fromkeys(zip(rows["metric"], rows["tap"], rows["pooling"], strict=True))
+        keys = sorted(views, key=lambda key: (key[0], Layer(1, key[1]).place, pooling_rank(key[2])))
         several = [len({key[side] for key in keys}) > 1 for side in range(3)]
         by_view = {}
         for key in keys:
