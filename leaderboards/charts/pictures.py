@@ -263,14 +263,16 @@ def _named_panel(matrix: Matrix, width: float, span: Span | None, bar: Spec) -> 
 def _blocks_of(names: Sequence[str], side: float) -> list[str]:
     """For each layer in forward order its block, ``3`` of ``3.norm1``, if it is the first of that block.
 
-    Blocks are round numbers if there is no room for all; other names are empty.
+    Blocks are round numbers if there is no room for all; of other names only a star at their end is left.
     """
-    blocks = [name.partition(".")[0] for name in names]
+    blocks = [name.partition(".")[0].rstrip("*") for name in names]
     numbers = [int(block) for block in blocks if block.isdecimal()]
     room = max(1, int(len(names) * side / LABEL_ROOM))
     shown = {str(tick) for tick in whole_ticks(min(numbers), max(numbers), room)} if numbers else set()
     firsts = {block: at for at, block in reversed([*enumerate(blocks)])}
-    return [block if block in shown and firsts[block] == at else "" for at, block in enumerate(blocks)]
+    stars = ("*" * name.endswith("*") for name in names)
+    pairs = enumerate(zip(blocks, stars, strict=True))
+    return [f"{block if block in shown and firsts[block] == at else ''}{star}" for at, (block, star) in pairs]
 
 
 def _numbered(field: str, title: str, matrix: Matrix, side: int) -> Spec:

@@ -226,7 +226,7 @@ class Report:
         every = [each for own in (True, False) for cka in self.cka for each in cka.matrices(own=own)]
         coarse, rows = sum(each.values.size for each in every) > CELLS, list[tuple[object, ...]]()
         for matrix in (each.coarse if coarse else each for each in every):
-            names = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
+            names = map(list, matrix.names)
             numbers = matrix.values.shape[1], matrix.values.round(3).ravel().tolist()
             nearest = (each.nearest.tolist() for each in (matrix, matrix.turned))
             rows.append((matrix.table, matrix.first, matrix.second, *numbers, *names, *nearest))
