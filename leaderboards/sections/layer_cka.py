@@ -254,12 +254,10 @@ def map_pictures(cka: CkaMap) -> Iterator[HeatMap]:
 
 
 def _panel(matrix: LayerCka) -> Matrix:
-    """A matrix as a panel, whose first row is at the bottom."""
-    rows, columns = matrix.names
     own, ends = matrix.first == matrix.second, (matrix.first, matrix.second)
-    line = () if own else tuple(matrix.nearest[::-1].tolist())
+    line = () if own else tuple(matrix.nearest.tolist())
     title = matrix.first if own else ""
-    return Matrix(title, matrix.values[::-1], names=(rows[::-1], columns), titles=ends, line=line)
+    return Matrix(title, matrix.values, names=matrix.names, titles=ends, line=line, upward=True)
 
 
 def cka_frame(maps: Sequence[CkaMap]) -> pd.DataFrame:
