@@ -121,7 +121,7 @@ def u_centred(gram: Tensor) -> Tensor:
 
 
 def variance(gram: Tensor, *, min_max: bool = False) -> Tensor:
-    """Total variance of the features of Gram matrices [... n n], first scaled by ``min_max``: [...] float64."""
+    """Total variance of the features of Gram matrices [... n n], [...] float64; ``min_max`` scales them."""
     n, square = gram.shape[-1], (-2, -1)
     total = gram.diagonal(dim1=-2, dim2=-1).sum(-1, dtype=torch.float64)
     total = (total - gram.sum(square, dtype=torch.float64) / n) / (n - 1)

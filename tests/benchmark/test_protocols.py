@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -83,6 +84,7 @@ def test_a_network_of_a_suite_that_cannot_be_examined_is_one_sentence(
 ) -> None:
     whole = SimpleNamespace(is_model=bool, create_model=lambda name, **options: torch.nn.Conv2d(3, 4, 8, 8))
     whole.get_pretrained_cfg = lambda name, allow_unregistered: None
+    whole.__spec__ = ModuleSpec("timm", None)  # of which transformers asks
     monkeypatch.setitem(sys.modules, "timm", whole)
     lines: list[str] = []
     suite = replace(PAPER_SUITE, backbones=("timm:odd", "mini-fs", "timm:strange"), floors=())
@@ -103,7 +105,7 @@ def test_networks_of_a_suite_whose_weights_cannot_be_had_are_not_built(
         raise RuntimeError("is not built in this test")
 
     of_hub = SimpleNamespace(hf_hub_id="timm/some.tag", hf_hub_filename=None)
-    fake = SimpleNamespace(is_model=bool, create_model=create_model)
+    fake = SimpleNamespace(is_model=bool, create_model=create_model, __spec__=ModuleSpec("timm", None))
     fake.get_pretrained_cfg = lambda name, allow_unregistered: None if name == "other" else of_hub
     monkeypatch.setitem(sys.modules, "timm", fake)
     monkeypatch.setattr("layerboard.zoo.own.timm_models.hub_answers", lambda: False)
@@ -112,7 +114,7 @@ def test_networks_of_a_suite_whose_weights_cannot_be_had_are_not_built(
     asked = Request(output=tmp_path, cache=tmp_path, floor=False)
     find_backbones(asked, suite, Silent(say=lines.append))
     assert [line for line in lines if "left out" in line] == [
-        "left out: timm:one and timm:two of the suite paper: the weights are in no cache of the Hugging Face "
+        "left out: timm:one, timm:two of the suite paper: the weights are in no cache of the Hugging Face "
         "Hub, which cannot be reached; connect once, or add --weights NAME=FILE"
     ]
     assert built == []
