@@ -156,7 +156,7 @@ class Report:
         return rows.assign(relative=rows["layer"] / rows["depth"])
 
     def _bounds(self, column: Column, metric: str, vectors: str) -> Bounds:
-        """What the data tell of a column's scores: of one kind of vectors, in comparison with its own best."""
+        """What the data tell of a column's scores; of one kind of vectors, compared with their best."""
         if not vectors or metric != column.metric:
             return self.board.bounds[column.key]
         family = column.family
