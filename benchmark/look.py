@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, interpolate
+from torch.nn.functional import avg_pool2d, interpolate, pad
 
 from layerboard.benchmark.engines.progress import Advance, Reporter
 from layerboard.benchmark.plan.layers import select_layers
@@ -53,8 +53,8 @@ class LayerOfPicture(NamedTuple):
     grid: Tensor  # patch tokens, [rows columns dim], float32
     prefix_lengths: list[float]  # norms of the tokens before the patches
     maps: dict[str, Floats]  # attention by name, [cells]
-    kinds: tuple[str, ...] = ()  # of its heads
-    matrix: TokenAttention | None = None  # attention of all tokens
+    kinds: tuple[str, ...]  # of its heads
+    matrix: TokenAttention | None  # attention of all tokens
 
 
 def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Picture]:
@@ -188,7 +188,7 @@ def _forward(
 ) -> dict[Layer, LayerOfPicture]:
     """One forward pass of one picture: what each of the layers shows, with the attention of blocks."""
     seen: dict[Layer, LayerOfPicture] = {}
-    attention: dict[int, tuple[dict[str, Floats], tuple[str, ...], TokenAttention]] = {}
+    attention: dict[int, tuple[dict[str, Floats], tuple[str, ...], TokenAttention | None]] = {}
     rolled: Tensor | None = None
 
     def keep(shown: Shown) -> None:
@@ -205,7 +205,7 @@ def _forward(
         prefix = shown.grid[:, :0, 0] if shown.prefix is None else shown.prefix
         lengths = prefix[0].float().norm(dim=-1).tolist()
         # the final norm has the attention of the last block
-        attended = attention.get(shown.layer.index, ({},))
+        attended = attention.get(shown.layer.index, ({}, (), None))
         seen[shown.layer] = LayerOfPicture(shown.grid[0].float().cpu().clone(), lengths, *attended)
 
     backbone.visit(view_of(backbone.spec).render(picture.image), keep, (*attends, *layers))
@@ -231,7 +231,8 @@ def _token_attention(shown: AttentionMaps, most: int) -> TokenAttention:
     step = -(-max(rows, columns) // most)
     patches = torch.eye(rows * columns, device=shown.probabilities.device).view(-1, 1, rows, columns)
     squares = avg_pool2d(patches, step, ceil_mode=True)
-    shares = torch.block_diag(torch.eye(first, device=patches.device), squares.flatten(1))
+    shares = pad(squares.flatten(1), (first, 0, first, 0))
+    shares.diagonal()[:first] = 1
     heads = shares.T @ shown.probabilities[0].float() @ (shares > 0).float()
     every = torch.cat([heads.mean(dim=0, keepdim=True), heads]).cpu().numpy()
     return TokenAttention(first, (squares.shape[2], squares.shape[3]), every)

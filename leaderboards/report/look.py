@@ -50,7 +50,7 @@ class TokenAttention:
         """The largest number of each row, and the row from 0 to 255 of it."""
         tops = self.heads.max(axis=2)
         shares = self.heads / np.where(tops > 0, tops, 1)[..., None]
-        return tops.astype("<f4").tobytes() + np.rint(shares * 255).astype(np.uint8).tobytes()
+        return b"".join([tops.astype("<f4").tobytes(), np.rint(shares * 255).astype(np.uint8).tobytes()])
 
 
 @dataclass(frozen=True, slots=True)
