@@ -88,13 +88,13 @@ def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
 
     Raises InputError if none can be run.
     """
-    from layerboard.zoo.own.timm_models import without_weights
+    from layerboard.zoo.own.timm_models import unavailable
 
     known = {spec.name: spec for spec in all_specs()}
     lacking: dict[str, str] = {}
     of_timm = [each for each in suite.backbones if each.startswith(TIMM.mark) and each not in request.weights]
     with suppress(InputError):  # without timm, which each of them says
-        lacking = dict.fromkeys(without_weights(of_timm, request.cache) if of_timm else [], NO_WEIGHTS)
+        lacking = dict.fromkeys(unavailable(of_timm, request.cache) if of_timm else [], NO_WEIGHTS)
     for name in suite.backbones:
         spec = known.get(name)
         if spec is not None and not spec.repository and name not in request.weights:

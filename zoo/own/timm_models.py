@@ -52,11 +52,11 @@ class TimmLoader(FileLoader):
         return (_anchor(*_own_tensors(spec.entry)),)
 
 
-def without_weights(texts: Sequence[str], cache_dir: Path | None) -> list[str]:
+def unavailable(texts: Sequence[str], cache_dir: Path | None) -> list[str]:
     """Those of some networks whose weights are on no disk, if the Hub cannot be reached; none is built."""
     timm = optional("timm", NEEDS_TIMM)
-    found = {text: timm.get_pretrained_cfg(_name(text), allow_unregistered=True) for text in texts}
-    named = {text: each.hf_hub_id for text, each in found.items() if each and not each.hf_hub_filename}
+    configs = {text: timm.get_pretrained_cfg(_name(text), allow_unregistered=True) for text in texts}
+    named = {text: each.hf_hub_id for text, each in configs.items() if each and not each.hf_hub_filename}
     absent = [
         text for text, repository in named.items() if repository and not is_cached(repository, cache_dir)
     ]
