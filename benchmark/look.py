@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
-from torch.nn.functional import interpolate
+from torch.nn.functional import avg_pool2d, interpolate, pad
 
 from layerboard.benchmark.engines.progress import Advance, Reporter
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.plan import view_for
 from layerboard.leaderboards.blocks.display import natural
 from layerboard.leaderboards.report import principal
-from layerboard.leaderboards.report.look import BackboneMaps, LayerMaps, Picture
+from layerboard.leaderboards.report.look import BackboneMaps, LayerMaps, Picture, TokenAttention
 from layerboard.tasks.analyses.attention_maps import aligned_map, head_offset, offset_index
 from layerboard.tasks.analyses.metrics.attention import fuse_heads, patch_query_map, roll
 from layerboard.tasks.datasets.reading.tree import read_tree
@@ -37,6 +37,13 @@ MOST_MEGABYTES = 64  # maximum size of a page
 MOST_PIXELS_SHOWN = 2**29  # of all pictures of a page, which are in memory together: 2 GiB
 MOST_SIDE = 4096  # pixels of the longer side of a picture, which is made smaller if it has more
 CELLS = (40, 28, 20, 0)  # along the longer side of a picture: the first number whose page is small enough
+MATRIX_CELLS = (
+    14,
+    10,
+    7,
+    5,
+)  # cells of attention matrices along the longer side: the first that is small enough
+MATRIX_MEGABYTES = 8  # maximum size of the attention matrices of a page, beside its maps
 FINER = 16  # pixels of the cells that are counted if grids become coarser with depth, at most
 
 
@@ -47,6 +54,7 @@ class LayerOfPicture(NamedTuple):
     prefix_lengths: list[float]  # norms of the tokens before the patches
     maps: dict[str, Floats]  # attention by name, [cells]
     kinds: tuple[str, ...]  # of its heads
+    matrix: TokenAttention | None  # attention of all tokens
 
 
 def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Picture]:
@@ -138,17 +146,26 @@ def _megabytes(pictures: Sequence[Picture], layers: Mapping[BackboneSpec, Sequen
     return megabytes
 
 
+def matrix_cells(pictures: Sequence[Picture], layers: Mapping[BackboneSpec, Sequence[Layer]]) -> int:
+    """Cells of attention matrices along the longer side, so that those of a page are small enough."""
+    heads = sum(len(chosen) * (1 + (spec.heads or -1)) for spec, chosen in layers.items())
+    most = MATRIX_MEGABYTES * 1e6 / max(1, heads * len(pictures))
+    return next((cells for cells in MATRIX_CELLS if cells**4 <= most), MATRIX_CELLS[-1])
+
+
 def look_at(
     backbone: Backbone,
     pictures: Sequence[Picture],
     layers: Sequence[Layer],
     onto: LayerMaps | None,
     advance: Advance,
+    cells: int,
 ) -> BackboneMaps:
     """What some layers of a backbone show of pictures.
 
     Colours of the last layer are aligned with those of ``onto``, if given, and those of every other layer
-    with the next layer. Raises InputError if the backbone cannot be shown a picture.
+    with the next layer. Attention matrices have that many cells along the longer side, at most. Raises
+    InputError if the backbone cannot be shown a picture.
     """
     spec = backbone.spec
     attends = tuple(Layer(index, "probabilities") for index in range(1, spec.depth + 1))
@@ -157,7 +174,7 @@ def look_at(
         notes.append(f"{spec.name} has no class token: attention and rollout are means over all patches.")
     seen = []
     for picture in pictures:
-        seen.append(_forward(backbone, picture, layers, () if reason else attends))
+        seen.append(_forward(backbone, picture, layers, () if reason else attends, cells))
         advance(1)
     maps: list[LayerMaps] = []
     for layer in reversed(layers):
@@ -167,11 +184,11 @@ def look_at(
 
 
 def _forward(
-    backbone: Backbone, picture: Picture, layers: Sequence[Layer], attends: Sequence[Layer]
+    backbone: Backbone, picture: Picture, layers: Sequence[Layer], attends: Sequence[Layer], cells: int
 ) -> dict[Layer, LayerOfPicture]:
     """One forward pass of one picture: what each of the layers shows, with the attention of blocks."""
     seen: dict[Layer, LayerOfPicture] = {}
-    attention: dict[int, tuple[dict[str, Floats], tuple[str, ...]]] = {}
+    attention: dict[int, tuple[dict[str, Floats], tuple[str, ...], TokenAttention | None]] = {}
     rolled: Tensor | None = None
 
     def keep(shown: Shown) -> None:
@@ -180,7 +197,7 @@ def _forward(
             rolled = roll(fuse_heads(shown.probabilities, "mean"), rolled)
             if shown.layer.index in {layer.index for layer in layers}:
                 maps = _attention(shown, rolled, has_cls=backbone.spec.has_cls)
-                attention[shown.layer.index] = maps, _kinds(shown)
+                attention[shown.layer.index] = maps, _kinds(shown), _token_attention(shown, cells)
             return
         if not bool(shown.grid.isfinite().all()):
             what = f"{backbone.spec.name}: numbers of layer {shown.layer} are not finite"
@@ -188,7 +205,7 @@ def _forward(
         prefix = shown.grid[:, :0, 0] if shown.prefix is None else shown.prefix
         lengths = prefix[0].float().norm(dim=-1).tolist()
         # the final norm has the attention of the last block
-        attended = attention.get(shown.layer.index, ({}, ()))
+        attended = attention.get(shown.layer.index, ({}, (), None))
         seen[shown.layer] = LayerOfPicture(shown.grid[0].float().cpu().clone(), lengths, *attended)
 
     backbone.visit(view_of(backbone.spec).render(picture.image), keep, (*attends, *layers))
@@ -203,6 +220,22 @@ def _attention(shown: AttentionMaps, rolled: Tensor, *, has_cls: bool) -> dict[s
     each, all_layers = (row[..., first:].double().cpu().numpy() for row in rows)
     named = {"attention": each.mean(axis=0), "rollout": all_layers}
     return named | {f"head {number}": head for number, head in enumerate(each, 1)}
+
+
+def _token_attention(shown: AttentionMaps, most: int) -> TokenAttention:
+    """Attention of all tokens, the mean of the heads first; squares of patches together if there are many.
+
+    What such a square gives is the mean over its patches, and what it gets is their sum.
+    """
+    (rows, columns), first = shown.cells, shown.prefix_tokens
+    step = -(-max(rows, columns) // most)
+    patches = torch.eye(rows * columns, device=shown.probabilities.device).view(-1, 1, rows, columns)
+    squares = avg_pool2d(patches, step, ceil_mode=True)
+    shares = pad(squares.flatten(1), (first, 0, first, 0))
+    shares.diagonal()[:first] = 1
+    heads = shares.T @ shown.probabilities[0].float() @ (shares > 0).float()
+    every = torch.cat([heads.mean(dim=0, keepdim=True), heads]).cpu().numpy()
+    return TokenAttention(first, (squares.shape[2], squares.shape[3]), every)
 
 
 def _kinds(shown: AttentionMaps) -> tuple[str, ...]:
@@ -235,7 +268,8 @@ def _joint(name: str, seen: Sequence[LayerOfPicture], onto: LayerMaps | None) ->
     maps |= {name: np.concatenate([each.maps[name] for each in seen]) for name in seen[0].maps}
     lengths = np.array([each.prefix_lengths for each in seen])
     kinds = tuple(each.kinds for each in seen if each.kinds)
-    return LayerMaps(name, sizes, first, stored, error, scores, maps, kinds, lengths)
+    matrices = tuple(each.matrix for each in seen if each.matrix)
+    return LayerMaps(name, sizes, first, stored, error, scores, maps, kinds, lengths, matrices)
 
 
 def _at_size(part: Floats, size: tuple[int, int]) -> Floats:

@@ -57,8 +57,8 @@ def look(request: LookRequest) -> PageFiles:
     """Show images through every layer, on one HTML page.
 
     The page works offline. It shows patch tokens as colours (PCA), their similarity to the patch under the
-    pointer, attention of the class token by head, attention rollout, and token norms; its controls select the
-    layer and the view.
+    pointer, attention by head of the class token, of that patch and of all tokens, attention rollout, and
+    token norms, but no classes; its controls select the layer and the view.
 
     Example: `layerboard look photo.jpg -b dino-b16 clip-b16`
 
@@ -72,7 +72,7 @@ def look(request: LookRequest) -> PageFiles:
     """
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.engines.progress import reporter_for
-    from layerboard.benchmark.look import enlarged, look_at, pictures_of, require_small
+    from layerboard.benchmark.look import enlarged, look_at, matrix_cells, pictures_of, require_small
     from layerboard.benchmark.plan.backbones import find_backbones, named_variants
     from layerboard.benchmark.plan.layers import select_layers
     from layerboard.benchmark.plan.suites import SUITES
@@ -88,12 +88,13 @@ def look(request: LookRequest) -> PageFiles:
         specs = tuple(enlarged(specs, pictures, request.layers, report))
     layers = {spec: select_layers(request.layers, spec) for spec in specs}
     require_small(pictures, layers)
+    cells = matrix_cells(pictures, layers)
     backbones: list[BackboneMaps] = []
     with report.bar("looking", len(pictures) * len(layers), "images") as advance:
         for spec, chosen in layers.items():
             network = load_backbone(spec, device=device, cache_dir=request.cache)
             onto = backbones[0].layers[-1] if backbones else None
-            backbones.append(look_at(network, pictures, chosen, onto, advance))
+            backbones.append(look_at(network, pictures, chosen, onto, advance, cells))
     write_whole(request.to, look_page(pictures, backbones))
     folder = request.to.with_name(f"{request.to.stem}-files")
     further = _saved(folder, pictures, backbones) if request.save else []

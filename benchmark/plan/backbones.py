@@ -1,6 +1,7 @@
 """The backbones of a run, as they are shown images, and messages about inferred ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, product
 from pathlib import Path
@@ -20,6 +21,11 @@ from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Variant
 from layerboard.zoo.spec.origin import ORIGINAL, TIMM, TRANSFORMERS
 from layerboard.zoo.spec.weights import NO_FILE
 from layerboard.zoo.view.geometry import nearest_multiple
+
+NO_WEIGHTS = (
+    "the weights are in no cache of the Hugging Face Hub, which cannot be reached; connect once, or add "
+    "--weights NAME=FILE"
+)
 
 
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
@@ -82,13 +88,18 @@ def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
 
     Raises InputError if none can be run.
     """
+    from layerboard.zoo.own.timm_models import unavailable
+
     known = {spec.name: spec for spec in all_specs()}
     lacking: dict[str, str] = {}
+    of_timm = [each for each in suite.backbones if each.startswith(TIMM.mark) and each not in request.weights]
+    with suppress(InputError):  # without timm, which each of them says
+        lacking = dict.fromkeys(unavailable(of_timm, request.cache) if of_timm else [], NO_WEIGHTS)
     for name in suite.backbones:
         spec = known.get(name)
         if spec is not None and not spec.repository and name not in request.weights:
             lacking[name] = f"fetch {spec.original} and add --weights {name}=FILE"
-        elif name.startswith(TIMM.mark):
+        elif name.startswith(TIMM.mark) and name not in lacking:
             try:
                 find_each([name], request.cache)
             except InputError as error:

@@ -121,7 +121,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A panel of a heat map: numbers [rows columns], the first row at the top; NaN is left blank.
+    """A panel of a heat map: numbers [rows columns]; NaN is left blank.
 
     Rows and columns are numbered, or have ``names`` and axes with ``titles`` of their own.
     """
@@ -132,6 +132,7 @@ class Matrix:
     names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     titles: tuple[str, str] = ("", "")
     line: tuple[float, ...] = ()  # for each row the column, from 0, through which a line runs; NaN for none
+    upward: bool = False  # whether the first row is at the bottom, as blocks of networks are, or at the top
 
 
 @dataclass(frozen=True, slots=True)

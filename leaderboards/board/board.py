@@ -15,7 +15,7 @@ from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import Subject, of_suite, unlike_companions
-from layerboard.tasks.framework.registry import COST, DRIFT
+from layerboard.tasks.framework.registry import COST, DIRECTIONS, DRIFT
 from layerboard.tasks.framework.transforms import is_compression
 from layerboard.zoo.spec import Retraining
 
@@ -192,8 +192,13 @@ class Board:
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """CKA between two layers, turned so that the backbone higher in the tables is first."""
-        pairs = self.plain[(self.plain["other"] != "") & (self.plain["task"] != DRIFT)]
-        return frames.pair_rows(pairs, self.backbones)
+        no_cka = (self.plain["task"] == DRIFT) | (self.plain["metric"] == DIRECTIONS)
+        return frames.pair_rows(self.plain[(self.plain["other"] != "") & ~no_cka], self.backbones)
+
+    @cached_property
+    def directions(self) -> pd.DataFrame:
+        """Over how many directions the variance of each layer is spread that CKA compares."""
+        return self.plain[self.plain["metric"] == DIRECTIONS]
 
     @cached_property
     def block_pairs(self) -> pd.DataFrame:

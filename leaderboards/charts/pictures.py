@@ -239,9 +239,14 @@ def _heat_map(heat: HeatMap) -> Spec:
             continue
         axes = {"x": _numbered("x", heat.x, matrix, 1), "color": _bar(ends, heat.unit)}
         axes["y"] = _numbered("y", heat.y if position % columns == 0 else "", matrix, 0)
-        drawn = _image(map_png(matrix.values, span, MOST_CELLS), width, height)
+        drawn = _matrix_image(matrix, span, width, height)
         panels.append(_panel(matrix.title, width, height, [drawn, _frame(axes)]))
     return _beside(panels, columns)
+
+
+def _matrix_image(matrix: Matrix, span: Span | None, width: float, height: float) -> Spec:
+    values = matrix.values[::-1] if matrix.upward else matrix.values
+    return _image(map_png(values, span, MOST_CELLS), width, height)
 
 
 def _named_panel(matrix: Matrix, width: float, span: Span | None, bar: Spec) -> Spec:
@@ -251,17 +256,17 @@ def _named_panel(matrix: Matrix, width: float, span: Span | None, bar: Spec) -> 
     wide, high = side * columns, side * rows
     axes: Spec = {"color": bar}
     for field, names, title, length in zip("yx", matrix.names, matrix.titles, (high, wide), strict=True):
-        scale = {"domain": [0.5, len(names) + 0.5], "nice": False, "reverse": field == "y"}
+        scale = {"domain": [0.5, len(names) + 0.5], "nice": False}
+        scale |= {"reverse": field == "y" and not matrix.upward}
         # each name if there is room; else the first of each block has a name, and the others a tick
-        shown = [*names] if side >= SMALLEST_NAME else _blocks_of(names[:: -1 if field == "y" else 1], side)
-        shown = shown[::-1] if field == "y" and side < SMALLEST_NAME else shown
+        shown = [*names] if side >= SMALLEST_NAME else _blocks_of(names, side)
         axis: Spec = {"values": [*range(1, len(names) + 1)]}
         axis |= {"labelExpr": f"{json.dumps(shown)}[datum.value - 1]"}
         axis |= {"labelFontSize": min(11, max(8, side - 1)), "labelOverlap": False, "grid": False}
         axis |= {"ticks": True, "tickSize": 3, "tickOpacity": 0.5, "labelPadding": 2}
         axis |= {"labelAngle": -90, "labelBaseline": "middle"} if field == "x" and side < LARGEST_CELL else {}
         axes[field] = _axis(field, "", scale, axis) | {"title": _broken(title, max(length, SHORTEST))}
-    drawn = [_image(map_png(matrix.values, span, MOST_CELLS), wide, high), _frame(axes)]
+    drawn = [_matrix_image(matrix, span, wide, high), _frame(axes)]
     places = [{"x": at + 1, "y": row} for row, at in enumerate(matrix.line, start=1) if math.isfinite(at)]
     thin = min(1.5, max(0.7, side / 5))
     for colour, stroke in (("#000000", 2 * thin + 0.6), ("#ffffff", thin)) if places else ():
@@ -274,20 +279,23 @@ def _named_panel(matrix: Matrix, width: float, span: Span | None, bar: Spec) -> 
 def _blocks_of(names: Sequence[str], side: float) -> list[str]:
     """For each layer in forward order its block, ``3`` of ``3.norm1``, if it is the first of that block.
 
-    Blocks are round numbers if there is no room for all; other names are empty.
+    Blocks are round numbers if there is no room for all; of other names only a star at their end is left.
     """
-    blocks = [name.partition(".")[0] for name in names]
+    blocks = [name.partition(".")[0].rstrip("*") for name in names]
     numbers = [int(block) for block in blocks if block.isdecimal()]
     room = max(1, int(len(names) * side / LABEL_ROOM))
     shown = {str(tick) for tick in whole_ticks(min(numbers), max(numbers), room)} if numbers else set()
     firsts = {block: at for at, block in reversed([*enumerate(blocks)])}
-    return [block if block in shown and firsts[block] == at else "" for at, block in enumerate(blocks)]
+    stars = ("*" * name.endswith("*") for name in names)
+    pairs = enumerate(zip(blocks, stars, strict=True))
+    return [f"{block if block in shown and firsts[block] == at else ''}{star}" for at, (block, star) in pairs]
 
 
 def _numbered(field: str, title: str, matrix: Matrix, side: int) -> Spec:
-    """The axis of the columns (side 1) or rows of a matrix; the first row is at the top."""
+    """The axis of the columns (side 1) or rows of a matrix."""
     first, count = matrix.first[side], matrix.values.shape[side]
-    scale = {"domain": [first - 0.5, first + count - 0.5], "nice": False, "reverse": side == 0}
+    scale = {"domain": [first - 0.5, first + count - 0.5], "nice": False}
+    scale |= {"reverse": side == 0 and not matrix.upward}
     return _axis(field, title, scale, {"values": whole_ticks(first, first + count - 1, 7), "grid": False})
 
 

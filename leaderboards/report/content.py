@@ -15,7 +15,7 @@ from layerboard.leaderboards.board import frames
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import disturbed_texts, find_measured_device, layer_costs
-from layerboard.leaderboards.board.differences import Bounds, mean_ranks
+from layerboard.leaderboards.board.differences import Bounds, bounds_of, mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import Facts, facts_about
@@ -135,7 +135,7 @@ class Report:
         """
         measures = self.measures.groupby("column")[["measure", "metric"]]
         parts = [
-            _scores(column, self.board.bounds[column.key], measure, metric, vectors)
+            _scores(column, self._bounds(column, metric, vectors), measure, metric, vectors)
             for column in self.board.columns
             for measure, metric in measures.get_group(column.heading).itertuples(index=False, name=None)
             for vectors in shown_poolings(column)
@@ -154,6 +154,13 @@ class Report:
         rows = pd.concat([measured, *([others] if len(others) else [])])
         rows = rows.reset_index(drop=True)
         return rows.assign(relative=rows["layer"] / rows["depth"])
+
+    def _bounds(self, column: Column, metric: str, vectors: str) -> Bounds:
+        """What the data tell of a column's scores; of one kind of vectors, compared with their best."""
+        if not vectors or metric != column.metric:
+            return self.board.bounds[column.key]
+        family = column.family
+        return bounds_of(column, family[family["pooling"] == vectors], self.board.items)
 
     @property
     def best(self) -> pd.DataFrame:
@@ -226,7 +233,7 @@ class Report:
         every = [each for own in (True, False) for cka in self.cka for each in cka.matrices(own=own)]
         coarse, rows = sum(each.values.size for each in every) > CELLS, list[tuple[object, ...]]()
         for matrix in (each.coarse if coarse else each for each in every):
-            names = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
+            names = map(list, matrix.names)
             numbers = matrix.values.shape[1], matrix.values.round(3).ravel().tolist()
             nearest = (each.nearest.tolist() for each in (matrix, matrix.turned))
             rows.append((matrix.table, matrix.first, matrix.second, *numbers, *names, *nearest))
@@ -292,8 +299,9 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: 
         ci_high=rows["ci_high"].where(is_narrow),
         rank=rows["backbone"].map(ranks),
     )
-    if vectors or metric != column.metric:  # the data tell nothing more
-        unknown = dict.fromkeys(("loss", "chosen", "held_out", "optimism"), np.nan)
-        group = np.where(is_best, UNTESTED, "") if metric == column.metric else ""
-        rows = rows.assign(place=np.where(is_best, "best", ""), group=group, **unknown)
+    if vectors or metric != column.metric:  # layers were chosen among all vectors, by the column's metric
+        unknown = dict.fromkeys(("chosen", "held_out", "optimism"), np.nan)
+        rows = rows.assign(place=np.where(is_best, "best", ""), **unknown)
+    if metric != column.metric:
+        rows = rows.assign(group="", loss=np.nan)
     return rows.sort_values(["rank", "layer"], kind="stable")

@@ -39,6 +39,21 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenAttention:
+    """Attention of every token of a picture to every token, in a block."""
+
+    prefix: int  # tokens before the patches
+    grid: Cells  # of the patches, of which neighbours may be taken together
+    heads: NDArray[np.float32]  # [1 + heads tokens tokens], the mean of the heads first
+
+    def packed(self) -> bytes:
+        """The largest number of each row, and the row from 0 to 255 of it."""
+        tops = self.heads.max(axis=2)
+        shares = self.heads / np.where(tops > 0, tops, 1)[..., None]
+        return b"".join([tops.astype("<f4").tobytes(), np.rint(shares * 255).astype(np.uint8).tobytes()])
+
+
+@dataclass(frozen=True, slots=True)
 class LayerMaps:
     """What one layer shows of pictures: one or more numbers per cell, pictures one after another.
 
@@ -56,6 +71,7 @@ class LayerMaps:
     maps: Mapping[str, Floats]
     kinds: tuple[tuple[str, ...], ...]  # of each head in each picture (`HEADS`); none without attention
     prefix_lengths: Floats  # norms of the class token and registers in each picture, [pictures tokens]
+    matrices: tuple[TokenAttention, ...] = ()  # of each picture; none without attention
 
     @property
     def colours(self) -> NDArray[np.uint8]:
@@ -108,6 +124,10 @@ def _facts(backbone: BackboneMaps) -> dict[str, Any]:
             "kinds": layer.kinds if layer.layer != "final" else (),  # its maps are those of the last block
             "maps": {name: _spans(layer, name) for name in layer.maps},
             "prefixLengths": layer.prefix_lengths.round(3).tolist(),
+            "matrices": [
+                {"prefix": each.prefix, "grid": each.grid, "shape": each.heads.shape}
+                for each in layer.matrices
+            ],
         }
         for layer in backbone.layers
     ]
@@ -126,9 +146,10 @@ def _spans(layer: LayerMaps, name: str) -> list[list[float]]:
 
 
 def _bytes(layer: LayerMaps) -> bytes:
-    """Scores of tokens as signed 8-bit integers, colours, and each map from 0 to 255 between its ends."""
+    """Scores of tokens as signed 8-bit integers, colours, each map between its ends, attention matrices."""
     maps = [levels for name in layer.maps for levels in _levels(layer, name)]
-    return b"".join([layer.stored[0].tobytes(), layer.colours.tobytes(), *maps])
+    matrices = (each.packed() for each in layer.matrices)
+    return b"".join([layer.stored[0].tobytes(), layer.colours.tobytes(), *maps, *matrices])
 
 
 def _levels(layer: LayerMaps, name: str) -> list[bytes]:
@@ -144,6 +165,7 @@ def arrays_of(backbone: BackboneMaps) -> dict[str, NDArray[Any]]:
         named = {name: getattr(layer.tokens, name) for name in ("scores", "along", "square", "shares")}
         named |= {"grids": layer.grids, "colours": layer.colours, "prefix-length": layer.prefix_lengths}
         named |= {name.replace(" ", "-"): values for name, values in layer.maps.items()}
+        named |= {f"matrix-{number}": each.heads for number, each in enumerate(layer.matrices, start=1)}
         arrays |= {f"{layer.layer}.{name}": np.asarray(values) for name, values in named.items()}
     return arrays
 

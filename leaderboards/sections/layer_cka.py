@@ -3,10 +3,11 @@
 Sources: Nguyen et al., ICLR 2021, figure 1; Raghu et al., NeurIPS 2021, figures 1 and 2.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, groupby
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -19,12 +20,14 @@ from layerboard.leaderboards.blocks.csv import numbers_text, text_digest
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import SIDES, BoardBackbone
+from layerboard.leaderboards.sections.gaps import NO_REASON
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.leaderboards.sections.similarity import NOTE, CkaTable, cka_tables
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.spec import Layer
 
 PAIRS = 28  # maximum pairs in one figure
+FEW = 2.0  # directions: with fewer, the first one has more than half of the variance
 SURE = 0.95
 Z95 = NormalDist().inv_cdf(0.975)
 SOURCE = ["dataset", "data", "protocol", "pooling"]
@@ -41,6 +44,12 @@ depth, in the mean. In brackets: with 95 % between these ends. A layer may be th
 is below the highest by no more than the two standard errors together allow for all layers at once; this
 holds however the errors go together, and is wide."""
 
+STARRED = """\
+`*`: more than half of the variance of these layers lies in one direction (fewer than two directions, by the
+participation ratio of the eigenvalues of their covariance). Linear CKA weights directions by their variance,
+so it says little of all others: {layers}."""
+
+BLANK = "Blank rows and columns ({reason}): {layers}."
 LEFT_OUT = "The figure of pairs has the first {most}; the file below has all."
 SEE = "The numbers as a matrix: [{file}]({file}), SHA-256 {digest}."
 
@@ -55,12 +64,22 @@ class LayerCka(NamedTuple):
     columns: tuple[Layer, ...]
     values: Floats  # [rows columns] in -1..1; NaN for none
     errors: Floats  # standard errors [rows columns]; NaN if unknown
+    starred: frozenset[tuple[str, Layer]] = frozenset()  # labels and layers with few directions
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the rows and of the columns, with a star for few directions."""
+        rows, columns = (
+            tuple(f"{layer}{'*' * ((label, layer) in self.starred)}" for layer in layers)
+            for label, layers in ((self.first, self.rows), (self.second, self.columns))
+        )
+        return rows, columns
 
     @property
     def turned(self) -> "LayerCka":
         """The matrix with rows and columns exchanged."""
         ends = self.second, self.first, self.columns, self.rows
-        return LayerCka(self.table, *ends, self.values.T, self.errors.T)
+        return LayerCka(self.table, *ends, self.values.T, self.errors.T, self.starred)
 
     @property
     def coarse(self) -> "LayerCka":
@@ -69,7 +88,8 @@ class LayerCka(NamedTuple):
         kept = [[at for at, layer in enumerate(side) if layer.tap == side[-1].tap] for side in sides]
         rows, columns = (tuple(side[at] for at in there) for side, there in zip(sides, kept, strict=True))
         cells = np.ix_(*kept)
-        return LayerCka(*self[:3], rows, columns, self.values[cells], self.errors[cells])
+        numbers = self.values[cells], self.errors[cells]
+        return self._replace(rows=rows, columns=columns, values=numbers[0], errors=numbers[1])
 
     @property
     def nearest(self) -> Floats:
@@ -86,6 +106,7 @@ class CkaMap:
     layers: dict[BoardBackbone, tuple[Layer, ...]]  # from block 1 on, with taps, in forward order; no floors
     values: Floats  # [layers layers] of all backbones in order, symmetric; NaN for none
     errors: Floats  # standard errors; NaN if unknown
+    starred: frozenset[tuple[str, Layer]]  # labels and layers with fewer directions than `FEW`
 
     def matrices(self, *, own: bool) -> list[LayerCka]:
         """The parts with any number: of each backbone with itself, or of each two, the higher one first."""
@@ -94,7 +115,8 @@ class CkaMap:
         pairs = [(each, each) for each in places] if own else combinations(places, 2)
         return [
             LayerCka(
-                self.table.title, backbone.label, other.label, rows, columns, values, self.errors[down, right]
+                *(self.table.title, backbone.label, other.label, rows, columns, values),
+                *(self.errors[down, right], self.starred),
             )
             for ((backbone, rows), down), ((other, columns), right) in pairs
             if np.isfinite(values := self.values[down, right]).any()
@@ -108,10 +130,11 @@ def cka_maps(board: Board) -> list[CkaMap]:
     They are kept, since a page and its report ask for the same ones.
     """
     known = [each for each in board.backbones if not each.floor]
-    return [each for table in cka_tables(board) if np.isfinite((each := _map(table, known)).values).any()]
+    maps = [_map(table, known, table.select(board.directions)) for table in cka_tables(board)]
+    return [each for each in maps if np.isfinite(each.values).any()]
 
 
-def _map(table: CkaTable, known: Sequence[BoardBackbone]) -> CkaMap:
+def _map(table: CkaTable, known: Sequence[BoardBackbone], directions: pd.DataFrame) -> CkaMap:
     rows = table.rows
     ends = [pd.MultiIndex.from_frame(rows[names]) for names in SIDES]
     compared = [(name, Layer(index, tap)) for name, index, tap in ends[0].union(ends[1]).unique()]
@@ -129,7 +152,14 @@ def _map(table: CkaTable, known: Sequence[BoardBackbone]) -> CkaMap:
     values[first, second] = values[second, first] = rows["value"]
     errors[first, second] = errors[second, first] = (rows["ci_high"] - rows["ci_low"]) / 2 / Z95
     layers = {each: own for each, own in layers.items() if own}
-    return CkaMap(table, layers, values[:-1, :-1], errors[:-1, :-1])
+    spread = directions.set_index([*SIDES[0]])["value"].to_dict()
+    starred = frozenset(
+        (each.label, layer)
+        for each, own in layers.items()
+        for layer in own
+        if spread.get((each.name, layer.index, layer.tap), FEW) < FEW
+    )
+    return CkaMap(table, layers, values[:-1, :-1], errors[:-1, :-1], starred)
 
 
 class Depths(NamedTuple):
@@ -183,6 +213,7 @@ def _map_blocks(cka: CkaMap) -> Iterator[Block]:
     yield said("Linear CKA{units}.", units=units_text(table.rows))
     yield partial_line(table.rows)
     yield from map_pictures(cka)
+    yield from _remarks(cka)
     if len(pairs) > PAIRS:
         yield said(LEFT_OUT, most=str(PAIRS))
     turned = [each for pair in pairs for each in (pair, pair.turned)]
@@ -191,6 +222,26 @@ def _map_blocks(cka: CkaMap) -> Iterator[Block]:
         yield said(ALIKE)
         table_of_halves = pd.DataFrame(rows, columns=["backbone", "in", "its lower half", "its upper half"])
         yield Table(table_of_halves, left=2, caption=f"{table.title}: most similar layers", folded=True)
+
+
+def _remarks(cka: CkaMap) -> Iterator[Block]:
+    """What the pictures cannot say: which layers have few directions, and why rows and columns are blank."""
+    every = [(each, layer) for each, own in cka.layers.items() for layer in own]
+    starred = [key for each, layer in every if (key := (each.label, layer)) in cka.starred]
+    yield said(STARRED if starred else "", layers=_named(starred))
+    first, second = (pd.MultiIndex.from_frame(cka.table.rows[names]) for names in SIDES)
+    reasons = pd.Series(cka.table.rows["reason"].to_numpy(), first)[first == second].to_dict()
+    blank, drawn = defaultdict(list), {each.first for each in cka.matrices(own=True)}
+    for (each, layer), values in zip(every, cka.values, strict=True):
+        if each.label in drawn and not np.isfinite(values).any():
+            blank[reasons.get((each.name, layer.index, layer.tap), NO_REASON)].append((each.label, layer))
+    yield from (said(BLANK, reason=reason, layers=_named(layers)) for reason, layers in blank.items())
+
+
+def _named(layers: Iterable[tuple[str, Layer]]) -> str:
+    """Layers by backbone: ``clip: 8.mlp, 9.mid; dino: 3``."""
+    owners = groupby(layers, key=lambda each: each[0])
+    return "; ".join(f"{label}: {', '.join(str(layer) for _, layer in own)}" for label, own in owners)
 
 
 def map_pictures(cka: CkaMap) -> Iterator[HeatMap]:
@@ -203,12 +254,10 @@ def map_pictures(cka: CkaMap) -> Iterator[HeatMap]:
 
 
 def _panel(matrix: LayerCka) -> Matrix:
-    """A matrix as a panel, whose first row is at the bottom."""
-    rows, columns = (tuple(map(str, layers)) for layers in (matrix.rows, matrix.columns))
     own, ends = matrix.first == matrix.second, (matrix.first, matrix.second)
-    line = () if own else tuple(matrix.nearest[::-1].tolist())
+    line = () if own else tuple(matrix.nearest.tolist())
     title = matrix.first if own else ""
-    return Matrix(title, matrix.values[::-1], names=(rows[::-1], columns), titles=ends, line=line)
+    return Matrix(title, matrix.values, names=matrix.names, titles=ends, line=line, upward=True)
 
 
 def cka_frame(maps: Sequence[CkaMap]) -> pd.DataFrame:

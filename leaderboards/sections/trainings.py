@@ -29,7 +29,7 @@ that were trained on from it. Another seed shows how similar two trainings can b
 how much similarity needs no training."""
 
 MAPS = """\
-CKA of all blocks of each of these networks with each other, from 0 to 1, block 1 at the top; its highest
+CKA of all blocks of each of these networks with each other, from 0 to 1, block 1 at the bottom; its highest
 score of {task}, in brackets the difference from that of `{reference}` (after Raghu et al., figure 8)."""
 
 PARTED = """\
@@ -167,7 +167,7 @@ def _maps(
         cka, layers = _own_cka(rows, name)
         if len(layers):
             title = "\n".join(filter(None, (label, scores.get(name))))
-            panels.append(Matrix(title, cka.round(6), (int(layers[0]), int(layers[0]))))
+            panels.append(Matrix(title, cka.round(6), (int(layers[0]), int(layers[0])), upward=True))
     return tuple(panels)
 
 

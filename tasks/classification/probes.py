@@ -308,8 +308,14 @@ class FewShotTask(LabelledTask):
 
     @classmethod
     def with_shots(cls, config: FewShotRule, shots: tuple[int, ...]) -> FewShotRule:
-        first = config.shots[0]  # of the primary metric
+        usual = config.shots[0]
+        first = usual if usual in shots else max(shots)  # of the primary metric
         return replace(config, shots=(first, *(count for count in shots if count != first)))
+
+    @cached_property
+    def entry(self) -> TaskEntry:
+        entry = super().entry
+        return replace(entry, metrics=tuple(dict.fromkeys((metric_of(self.config.shots[0]), *entry.metrics))))
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Top-1 accuracy in percent for each number of shots, averaged over the draws."""

@@ -11,6 +11,9 @@ from layerboard.zoo.errors import InputError, require_known
 from layerboard.zoo.references import find_object, is_reference
 
 NO_DATA = "weights"  # role of tasks without a dataset, which use only a backbone's weights
+DIRECTIONS = (
+    "directions"  # metric: over how many directions the variance of a layer that CKA compares is spread
+)
 
 
 class Headline(NamedTuple):
@@ -83,10 +86,11 @@ TASKS: tuple[TaskEntry, ...] = (
         name="fewshot",
         code="layerboard.tasks.classification.probes:FewShotTask",
         title="few-shot linear probe",
-        metrics=("top1-10shot", "top1-1shot", "top1-5shot", "top1-25shot", "ECE top1-10shot"),
-        at_best=("ECE top1-10shot",),
+        metrics=("top1-10shot", "top1-1shot", "top1-5shot", "top1-25shot", "ECE"),
+        at_best=("ECE",),
         asks="Can a linear probe learn the classes from a few labelled images?",
-        measures="top1-10shot: images given their own class by a linear probe of 10 images a class",
+        measures="top1-10shot: images given their own class by a linear probe of 10 images a class, or of as "
+        "many as a name says",
         default=False,
     ),
     _classified(
@@ -245,7 +249,7 @@ TASKS: tuple[TaskEntry, ...] = (
         code="layerboard.tasks.similarity.cka:CkaTask",
         title="similarity of layers (CKA)",
         data="ImageNet-50",
-        metrics=("CKA",),
+        metrics=("CKA", DIRECTIONS),
         asks="Do two layers consider the same images similar?",
         measures="CKA: 1 for the same similarities, 0 for unrelated ones",
         labels=False,

@@ -17,6 +17,7 @@ from torch import Tensor
 from layerboard.tasks.framework.base import FINITE, Group, PairFindings, digest
 from layerboard.tasks.framework.feeds import WHOLE_GRIDS
 from layerboard.tasks.framework.measurers import Measurer
+from layerboard.tasks.framework.registry import DIRECTIONS
 from layerboard.tasks.framework.sources import ProbedImages, batch_slices
 from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.framework.task import ComparisonTask, FedTask
@@ -28,8 +29,9 @@ from layerboard.tasks.similarity.metric import (
     finite_gram,
     gram_matrix,
     rounded_centred,
+    variance,
 )
-from layerboard.zoo.spec import Layer
+from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 from layerboard.zoo.view.views import View
 
 PATCHES = ("patch", "all")  # poolings that need the stored Gram matrices of the patches
@@ -139,7 +141,7 @@ class CkaTask(ComparisonTask, FedTask):
     @property
     def scored_fingerprint(self) -> str:
         repeats = self.config.repeats
-        return self.fingerprint if repeats == 1 else digest("repeats", repeats, self.fingerprint)
+        return digest(DIRECTIONS, repeats, self.fingerprint)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         return _GramMeasurer(self.grams)
@@ -161,9 +163,11 @@ class CkaTask(ComparisonTask, FedTask):
         ]
         members = [row for row in there if not backbones[row].refusal]
         value = error = np.zeros((0, 0))
+        directions = np.zeros(0)
         few = "" if any(self.grams.batches_of(backbones[0].of_source.shown)) else TOO_FEW
         if members and not few:
-            value, error = cka_matrix(self.grams, [backbones[row] for row in members], pooling)
+            some = [backbones[row] for row in members]
+            value, error, directions = cka_matrix(self.grams, some, pooling)
         owner = np.repeat(members, [len(backbones[row].layers) for row in members])
         for first, second in combinations_with_replacement(there, 2):
             layers, others = backbones[first].layers, backbones[second].layers
@@ -173,6 +177,10 @@ class CkaTask(ComparisonTask, FedTask):
                 block = np.ix_(owner == first, owner == second)
                 values, errors, reason = value[block], error[block], UNDEFINED
             yield PairFindings(first, second, "CKA", layers, others, values, errors, reason)
+        for row in members if not few else ():
+            layers, spread = backbones[row].layers, directions[owner == row, None]
+            unknown, whole = np.full(spread.shape, np.nan), (WHOLE_BACKBONE,)
+            yield PairFindings(row, row, DIRECTIONS, layers, whole, spread, unknown, UNDEFINED)
 
 
 class _GramMeasurer(Measurer[Tensor]):
@@ -193,24 +201,31 @@ class _GramMeasurer(Measurer[Tensor]):
         return super().finish(layer) or {"gram": torch.zeros(0)}
 
 
-def cka_matrix(grams: Grams, backbones: Sequence[StoredBackbone], pooling: str) -> tuple[Floats, Floats]:
-    """CKA over all layers of the backbones, in order, and its standard errors over the images.
+def cka_matrix(
+    grams: Grams, backbones: Sequence[StoredBackbone], pooling: str
+) -> tuple[Floats, Floats, Floats]:
+    """CKA over all layers of the backbones, in order, its standard errors over the images, and directions.
 
     One matrix product per batch serves all layers of all backbones. NaN if a layer does not vary over the
-    images, or was not finite in any batch.
+    images, or was not finite in any batch. The directions of a layer are the participation ratio of the
+    eigenvalues of the covariance of its features: their sum squared, over the sum of their squares.
     """
     accumulator = CkaAccumulator(errors=True)
     stacks = [_grams(grams, backbone, pooling) for backbone in backbones]
+    variances: list[Tensor] = []
     for batch in zip(*stacks, strict=True):
-        accumulator.add(torch.cat(batch))
+        accumulator.add(torch.cat([centred for centred, _ in batch]))
+        variances.append(torch.cat([total for _, total in batch]))
     # repeats show the same images again, which are no further sample
     repeats = 1 if pooling in PATCHES else grams.config.repeats
     errors = accumulator.standard_error() * repeats**0.5
-    return accumulator.matrix().cpu().numpy(), errors.cpu().numpy()
+    total, squares = torch.stack(variances).mean(0), accumulator.sums()[0].diagonal() / len(variances)
+    directions = torch.where(squares > 0, total.square() / squares, torch.nan)
+    return accumulator.matrix().cpu().numpy(), errors.cpu().numpy(), directions.cpu().numpy()
 
 
-def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[Tensor]:
-    """U-centred Gram matrices [layers images images] of every batch with enough readable images.
+def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[tuple[Tensor, Tensor]]:
+    """U-centred Gram matrices [layers n n] and variances [layers] of batches with enough readable images.
 
     A layer that could not be measured is NaN, which affects only its own rows and columns of the result.
     """
@@ -223,10 +238,12 @@ def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[Ten
             parts = [torch.from_numpy(stored[batch]).to(backbone.device)] if stored else []
             if pooled:
                 parts.append(_pooled_grams(grams, backbone, pooled, images))
-            yield grams.centred(reduce(torch.add, parts))  # inner products add over tokens
+            whole = reduce(torch.add, parts)  # inner products add over tokens
+            yield grams.centred(whole), variance(whole, min_max=grams.config.min_max)
     if pooling not in PATCHES:
         for images in grams.redrawn(backbone.of_source.shown):
-            yield grams.centred(_pooled_grams(grams, backbone, pooled, images))
+            whole = _pooled_grams(grams, backbone, pooled, images)
+            yield grams.centred(whole), variance(whole, min_max=grams.config.min_max)
 
 
 def _pooled_grams(

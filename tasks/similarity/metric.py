@@ -120,6 +120,15 @@ def u_centred(gram: Tensor) -> Tensor:
     return gram
 
 
+def variance(gram: Tensor, *, min_max: bool = False) -> Tensor:
+    """Total variance of the features of Gram matrices [... n n], [...] float64; ``min_max`` scales them."""
+    n, square = gram.shape[-1], (-2, -1)
+    total = gram.diagonal(dim1=-2, dim2=-1).sum(-1, dtype=torch.float64)
+    total = (total - gram.sum(square, dtype=torch.float64) / n) / (n - 1)
+    span = (gram.amax(square) - gram.amin(square)).double()
+    return torch.where(span > 0, total / span, 0.0) if min_max else total
+
+
 def rounded_centred(grams: Tensor, *, min_max: bool = False) -> Tensor:
     """U-centred Gram matrices [... n n] in float32, computed in float64, a few at a time."""
     flat = grams.reshape(-1, *grams.shape[-2:])

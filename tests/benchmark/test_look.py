@@ -106,6 +106,44 @@ def test_attention_and_rollout_are_there_where_there_is_attention(looked: Path) 
     } | {"mini-dino.heads-1.png", "mini-dino.heads-2.png"}
 
 
+def test_attention_of_all_tokens_is_that_of_the_network(looked: Path, photos: Path) -> None:
+    """At its own size each patch stands for itself; the class token's row is what the maps show."""
+    spec = replace(find(["mini-dino"])[0], input_size=64)
+    pixels = looking.view_of(spec).render(Image.open(photos / "b.png").convert("RGB"))
+    found: list[torch.Tensor] = []
+    load_backbone(spec, device=torch.device("cpu"), cache_dir=None).visit(
+        pixels, lambda shown: found.append(shown.probabilities[0]), (Layer(7, "probabilities"),)
+    )
+    with np.load(looked / "page-files" / "mini-dino.npz") as file:
+        matrix, mean = file["7.matrix-2"], file["7.attention"]
+    np.testing.assert_allclose(matrix[1:], found[0].numpy(), atol=1e-6)
+    np.testing.assert_allclose(matrix[0], matrix[1:].mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(matrix[0, 0, 1:], mean[-64:], atol=1e-6)
+    (layer,) = (
+        each for each in page_data(looked / "page.html")["backbones"][0]["layers"] if each["name"] == "7"
+    )
+    assert layer["matrices"][1] == {"prefix": 1, "grid": [8, 8], "shape": [4, 65, 65]}
+
+
+def test_attention_of_many_patches_is_that_of_squares(photos: Path) -> None:
+    """A square gives the mean of what its patches give, and gets the sum; no attention is lost."""
+    maps: list[looking.BackboneMaps] = []
+    spec, pictures = (
+        replace(find(["mini-dino"])[0], input_size=96),
+        looking.pictures_of([photos], 8, Silent()),
+    )
+    backbone = load_backbone(spec, device=torch.device("cpu"), cache_dir=None)
+    for cells in (12, 5):
+        maps.append(looking.look_at(backbone, pictures[1:], [Layer(7)], None, lambda done: None, cells))
+    fine, coarse = (each.layers[0].matrices[0] for each in maps)
+    assert (fine.grid, coarse.grid) == ((12, 12), (4, 4))
+    np.testing.assert_allclose(coarse.heads.sum(axis=2), 1, atol=1e-5)
+    squares = fine.heads[:, 1:, 1:].reshape(4, 4, 3, 4, 3, 4, 3, 4, 3).mean(axis=(2, 4)).sum(axis=(4, 6))
+    np.testing.assert_allclose(coarse.heads[:, 1:, 1:], squares.reshape(4, 16, 16), atol=1e-6)
+    many = {spec: spec.layers}
+    assert [looking.matrix_cells(pictures * count, many) for count in (1, 20, 1000)] == [14, 7, 5]
+
+
 def test_each_head_has_its_kind_in_each_picture(looked: Path, photos: Path) -> None:
     data = page_data(looked / "page.html")
     dino, resnet = ([layer["kinds"] for layer in each["layers"]] for each in data["backbones"])

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -82,6 +83,8 @@ def test_a_network_of_a_suite_that_cannot_be_examined_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = SimpleNamespace(is_model=bool, create_model=lambda name, **options: torch.nn.Conv2d(3, 4, 8, 8))
+    whole.get_pretrained_cfg = lambda name, allow_unregistered: None
+    whole.__spec__ = ModuleSpec("timm", None)  # of which transformers asks
     monkeypatch.setitem(sys.modules, "timm", whole)
     lines: list[str] = []
     suite = replace(PAPER_SUITE, backbones=("timm:odd", "mini-fs", "timm:strange"), floors=())
@@ -90,6 +93,37 @@ def test_a_network_of_a_suite_that_cannot_be_examined_is_one_sentence(
     assert spec.name == "mini-fs"
     start = "left out: timm:odd of the suite paper: timm:odd: Conv2d has no list of modules of one class"
     assert [line.startswith(start) for line in lines if line.startswith("left out")] == [True, False]
+
+
+def test_networks_of_a_suite_whose_weights_cannot_be_had_are_not_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def create_model(name: str, **options: object) -> torch.nn.Module:
+        built.append(name)
+        raise RuntimeError("is not built in this test")
+
+    of_hub = SimpleNamespace(hf_hub_id="timm/some.tag", hf_hub_filename=None)
+    fake = SimpleNamespace(is_model=bool, create_model=create_model, __spec__=ModuleSpec("timm", None))
+    fake.get_pretrained_cfg = lambda name, allow_unregistered: None if name == "other" else of_hub
+    monkeypatch.setitem(sys.modules, "timm", fake)
+    monkeypatch.setattr("layerboard.zoo.own.timm_models.hub_answers", lambda: False)
+    lines: list[str] = []
+    suite = replace(PAPER_SUITE, backbones=("timm:one", "mini-fs", "timm:two"), floors=())
+    asked = Request(output=tmp_path, cache=tmp_path, floor=False)
+    find_backbones(asked, suite, Silent(say=lines.append))
+    assert [line for line in lines if "left out" in line] == [
+        "left out: timm:one, timm:two of the suite paper: the weights are in no cache of the Hugging Face "
+        "Hub, which cannot be reached; connect once, or add --weights NAME=FILE"
+    ]
+    assert built == []
+    with pytest.raises(InputError, match="is not built in this test"):
+        find_backbones(asked, replace(suite, backbones=("timm:other",)), Silent())
+    assert set(built) == {"other"}
+    monkeypatch.setattr("layerboard.zoo.own.timm_models.hub_answers", lambda: True)
+    find_backbones(asked, suite, Silent())
+    assert {"one", "two"} < set(built)
 
 
 def test_weights_replace_the_repository_of_a_backbone(tmp_path: Path) -> None:

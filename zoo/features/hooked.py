@@ -65,7 +65,9 @@ class HookedBackbone(Backbone):
         super().__init__(spec, identity, device)
         self._network, self.body = network, network.body
         self.parts = [part for part in (network.body, network.final_norm) if part is not None]  # all weights
-        is_convolutional = set(network.layouts) == {"maps"}
+        # torch cannot lay out kernels over three axes, which some networks have for two, so
+        is_flat = all(weight.ndim < 5 for part in self.parts for weight in part.parameters())
+        is_convolutional = set(network.layouts) == {"maps"} and is_flat
         self._format = torch.channels_last if is_convolutional else torch.contiguous_format
         for part in self.parts:
             part.to(device=device, dtype=self.dtype)

@@ -35,6 +35,12 @@ def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Chec
     return in_directory(folder, folder.name)
 
 
+def is_cached(repository: str, cache_dir: Path | None) -> bool:
+    """Whether weights of a repository's main branch are in the user's own cache or below ``cache_dir``."""
+    caches = [None] if cache_dir is None else [None, cache_dir / "hub"]
+    return any(_folder(repository, None, cache, offline=True) for cache in caches)
+
+
 def _download(repository: str, revision: str | None, cache: Path) -> Path | None:
     at = f"revision {revision} of {repository}" if revision else repository
     gated = f"accept its terms on https://huggingface.co/{repository} and log in with 'hf auth login'."

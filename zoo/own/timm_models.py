@@ -1,7 +1,7 @@
 """Networks built by timm, named ``timm:NAME`` or ``timm:NAME.TAG``, if timm is installed."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,15 +19,17 @@ from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import Checkpoint, read_weights
 from layerboard.zoo.load.files import FileLoader
-from layerboard.zoo.load.hub import quiet
+from layerboard.zoo.load.hub import is_cached, quiet
 from layerboard.zoo.load.networks import Names, choose_network, networks_of
 from layerboard.zoo.load.renaming import Tensors, needed
+from layerboard.zoo.online import hub_answers
 from layerboard.zoo.own.module.network import CPU, Examined, examine
 from layerboard.zoo.own.module.options import ModuleOptions
 from layerboard.zoo.own.module.probe import require_own_features
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import TIMM
 
+NEEDS_TIMM = "names timm:... need timm; install it with: pip install 'layerboard[timm]'"
 _OPTION = re.compile(r"\b[a-z_]+=")  # of `layerboard.from_module`, as an error names it
 
 
@@ -48,6 +50,17 @@ class TimmLoader(FileLoader):
 
     def layouts(self, spec: BackboneSpec) -> tuple[Names, ...]:
         return (_anchor(*_own_tensors(spec.entry)),)
+
+
+def unavailable(texts: Sequence[str], cache_dir: Path | None) -> list[str]:
+    """Those of some networks whose weights are on no disk, if the Hub cannot be reached; none is built."""
+    timm = optional("timm", NEEDS_TIMM)
+    configs = {text: timm.get_pretrained_cfg(_name(text), allow_unregistered=True) for text in texts}
+    named = {text: each.hf_hub_id for text, each in configs.items() if each and not each.hf_hub_filename}
+    absent = [
+        text for text, repository in named.items() if repository and not is_cached(repository, cache_dir)
+    ]
+    return absent if absent and not hub_answers() else []
 
 
 @lru_cache(maxsize=64)
@@ -89,7 +102,7 @@ def build_timm(text: str, file: Path | None = None, tensors: Tensors | None = No
     ``tensors`` replace the content of the file. The state of torch's generator is kept. Raises InputError if
     there is no such network, or if the weights do not fit.
     """
-    timm = optional("timm", "names timm:... need timm; install it with: pip install 'layerboard[timm]'")
+    timm = optional("timm", NEEDS_TIMM)
     name = _name(text)
     if not timm.is_model(name.partition(".")[0]):
         close = timm.list_models(f"*{name.partition('.')[0]}*")[:3]

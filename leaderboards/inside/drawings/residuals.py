@@ -15,7 +15,7 @@ PAIR = "skip-branch"
 SIDES = ("block of what is added", "block of what skips")
 
 SIMILAR = """\
-CKA of the skip connections (rows, block 1 at the top) with the branches (columns) of all blocks, on patch
+CKA of the skip connections (rows, block 1 at the bottom) with the branches (columns) of all blocks, on patch
 tokens (after Walmer et al., CVPR 2023, figure 23)."""
 
 TERMS = """\
@@ -55,7 +55,7 @@ def draw_similarity(evidence: Evidence) -> list[Block]:
         of_patches = values[poolings.index("patch"), :, pairs.index(PAIR)]
         first = (evidence.first_block(backbone, values.shape[3]),) * 2
         named = zip(halves, of_patches, strict=True)
-        panels += [Matrix(f"{backbone.label}\n{half}", table, first) for half, table in named]
+        panels += [Matrix(f"{backbone.label}\n{half}", table, first, upward=True) for half, table in named]
     picture = HeatMap(tuple(panels), "How alike what skips and what is added are", *SIDES, "CKA", (0.0, 1.0))
     metric = f"cka-{PAIR}"
     rows = evidence.select(metric, pooling="patch")

@@ -24,6 +24,11 @@
       layer.tokens = new Int8Array(taken(cells * layer.steps.length).slice().buffer);
       layer.colours = taken(cells * 3);
       layer.levels = Object.fromEntries(Object.keys(layer.maps).map((name) => [name, taken(cells)]));
+      for (const matrix of layer.matrices) {
+        const [count, tokens] = matrix.shape;
+        matrix.tops = new Float32Array(taken(4 * count * tokens).slice().buffer); // largest number of each row
+        matrix.levels = taken(count * tokens * tokens);
+      }
     }
   const most = Math.max(...data.backbones.map((backbone) => backbone.layers.length));
   const heads = [...new Set(data.backbones.flatMap((backbone) =>
@@ -31,6 +36,8 @@
 
   const walled = () => state.columns === "wall";
   const single = () => ["heads", "wall"].includes(state.columns); // maps of single heads
+  const fromPatch = () => state.view === "similarity" && state.columns === "heads"; // attention beside cosine
+  const fits = () => state.view === "attention" || (["similarity", "matrix"].includes(state.view) && !walled());
 
   // ---- state, which the address of the page keeps --------------------------------------------------------------
   const layerOf = (backbone, place) =>
@@ -76,6 +83,20 @@
     const [rows, columns] = layer.grids[picture];
     return values.subarray(layer.starts[picture] * each, (layer.starts[picture] + rows * columns) * each);
   };
+  const attended = (layer, picture, head) => { // of all tokens, or of the chosen patch, as a map
+    const { prefix, grid: [tall, wide], shape: [count, tokens], tops, levels } = layer.matrices[picture] || { grid: [], shape: [] };
+    const at = head === "attention" ? 0 : Number(head.slice(5));
+    if (!(at < count)) return null;
+    const value = (row, column) => (tops[at * tokens + row] * levels[(at * tokens + row) * tokens + column]) / 255;
+    if (state.view === "matrix")
+      return { rows: tokens, columns: tokens,
+        values: Float32Array.from({ length: tokens * tokens }, (_, cell) => value(Math.floor(cell / tokens), cell % tokens)) };
+    // cells of the last row and column may have fewer patches
+    const step = Math.ceil(Math.max(...layer.grids[picture]) / Math.max(tall, wide));
+    const [row, column] = cellAt(layer, picture).map((place) => Math.floor(place / step));
+    return { rows: tall, columns: wide,
+      values: Float32Array.from({ length: tall * wide }, (_, cell) => value(prefix + row * wide + column, prefix + cell)) };
+  };
   const endsOf = (values) => // a map may have more cells than a function has arguments
     values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
   const layerName = (layer) => (layer.name === "final" ? "final norm" : `layer ${layer.name}`);
@@ -102,19 +123,28 @@
       "itself and to registers.",
     wall: "Attention of the class token in the chosen picture: rows are heads, columns layers; each map is named " +
       "layer.head. A frame says where the patches of this picture look in that head, on average:",
+    from: "Cosine of the chosen patch (square) with every patch, and beside it the share of its attention that this patch " +
+      "gives to each patch, by the mean of all heads and by each head, dark where lowest, bright where highest. Where a " +
+      "picture has many patches, those of a square are taken together.",
+    matrix: "Attention of every token (rows) to every token (columns), by the mean of all heads or one head: the class token " +
+      "and registers first, then the patches line by line. Bright where highest, by the square root. Where a picture " +
+      "has many patches, those of a square are taken together.",
     rollout: "How much of each patch has reached the class token up to this layer, if attention and skip connection count " +
       "alike in every layer (attention rollout, mean over heads).",
     length: "Length (norm) of each patch token, dark to bright over all pictures. A few very long ones often hold global " +
       "instead of local information.",
   };
-  const mapOf = (view, head) => (view === "attention" ? head : view);
+  const mapOf = (view, head) => (view === "attention" || fromPatch() ? head : view);
   const paint = (cell, near) => {
     const layer = cell.layer();
-    const [rows, columns] = layer.grids[cell.picture];
     const { canvas, stack, caption } = cell;
     const title = cell.title();
     const name = mapOf(state.view, cell.head || state.head);
-    const there = name === "colours" || name === "similarity" || name in layer.maps;
+    const ofTokens = state.view === "matrix" || (fromPatch() && name !== "similarity");
+    const matrix = ofTokens && attended(layer, cell.picture, cell.head || state.head);
+    const [rows, columns] = matrix ? [matrix.rows, matrix.columns] : layer.grids[cell.picture];
+    const there = ofTokens ? matrix : name === "colours" || name === "similarity" || name in layer.maps;
+    if (state.view === "matrix") stack.style.aspectRatio = "1";
     canvas.hidden = !there;
     for (const mark of stack.querySelectorAll(".mark, span")) mark.remove();
     cell.there = there;
@@ -133,6 +163,11 @@
     if (name === "colours") {
       const colours = part(layer, layer.colours, cell.picture, 3);
       fill((at) => colours.subarray(at * 3, at * 3 + 3));
+    } else if (matrix) {
+      const [low, high] = endsOf(matrix.values);
+      const level = (share) => (state.view === "matrix" ? Math.sqrt(share) : share);
+      fill((at) => data.ramp[within(Math.floor(level((matrix.values[at] - low) / (high - low || 1)) * 64), 0, 63)]);
+      span = `${text(name, low)} to ${text(name, high)}`;
     } else {
       const alike = name === "similarity" && near.get(layer);
       const values = part(layer, alike ? alike.values : layer.levels[name], cell.picture);
@@ -264,8 +299,8 @@
     if (state.columns === "layers")
       for (const layer of backbone.layers) add(state.picture, () => layer, () => layerName(layer));
     else if (state.columns === "heads")
-      for (const name of ["attention", ...heads.filter((name) => name in backbone.layers[0].maps)])
-        add(state.picture, now, () => (name === "attention" ? "mean" : name), name);
+      for (const name of [...(fromPatch() ? ["similarity"] : []), "attention", ...heads.filter((name) => name in backbone.layers[0].maps)])
+        add(state.picture, now, () => ({ attention: "mean", similarity: "cosine" })[name] || name, name);
     else if (walled()) {
       const layers = backbone.layers.filter((layer) => layer.kinds.length);
       strip.classList.add("wall");
@@ -309,7 +344,7 @@
       const words = every || `${layerName(layer)} ${depth}`;
       head.replaceChildren(`${backbone.name} `, made("span", { textContent: `${words} (${backbone.about})` }));
       strip.hidden = !cells.some((cell) => cell.backbone === backbone && cell.there);
-      note.hidden = !strip.hidden && (!["attention", "rollout"].includes(state.view) || !backbone.notes.length);
+      note.hidden = !strip.hidden && (!["attention", "matrix", "rollout"].includes(state.view) || !backbone.notes.length);
       note.textContent = backbone.notes.join(" ") || `${backbone.name} has no ${state.head}.`;
       list.hidden = state.view !== "similarity" || state.columns === "layers";
       if (!list.hidden) nearest(layer, near.get(layer).values, list);
@@ -326,7 +361,7 @@
     }
     const first = layerOf(data.backbones[0], state.layer);
     const [row, column] = cellAt(first, state.picture);
-    one("#reading").replaceChildren(READING[walled() ? "wall" : state.view], ...(walled() ? legend() : []));
+    one("#reading").replaceChildren(READING[walled() ? "wall" : fromPatch() ? "from" : state.view], ...(walled() ? legend() : []));
     one("#chosen").textContent = state.view === "similarity"
       ? `Patch in row ${row + 1}, column ${column + 1} of ${data.pictures[state.picture].name}` +
         `${state.pinned ? ", held: click again to let it follow the pointer" : ""}.`
@@ -334,7 +369,7 @@
     one("#layer-name").textContent = first.name;
     one("#layer").setAttribute("aria-valuetext", layerName(first));
     one(".of-layer").hidden = state.columns === "layers" || walled();
-    one(".of-head").hidden = state.view !== "attention" || single() || !heads.length;
+    one(".of-head").hidden = !["attention", "matrix"].includes(state.view) || single() || !heads.length;
     keep();
   };
 
@@ -348,8 +383,8 @@
     control.value = state[name];
     control.addEventListener("input", () => {
       state[name] = typeof state[name] === "number" ? Number(control.value) : control.value;
-      if (name === "columns" && single()) one("#view").value = state.view = "attention";
-      if (name === "view" && state.view !== "attention" && single()) one("#columns").value = state.columns = "pictures";
+      if (name === "columns" && single() && !fits()) one("#view").value = state.view = "attention";
+      if (name === "view" && single() && !fits()) one("#columns").value = state.columns = "pictures";
       build();
       draw();
     });

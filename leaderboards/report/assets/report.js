@@ -45,7 +45,11 @@
   let mark = labels.includes(kept.get("mark")) ? kept.get("mark") : data.highlight; // "" for none
 
   // ---- which backbones: in the order of their best scores in the task --------------------------------------
-  const ranked = (order) => (data.choices.task[choice.task]?.[order] || labels).filter((name) => shown.has(name));
+  const scored = ({ column, vectors }) => column === choice.task && vectors === choice.vectors;
+  const hasVectors = (name) => // of the kind that is chosen, if any is
+    !choice.vectors || frames.scores.some((row) => row.backbone === name && scored(row));
+  const isShown = (name) => shown.has(name) && hasVectors(name);
+  const ranked = (order) => (data.choices.task[choice.task]?.[order] || labels).filter(isShown);
   const isFirst = (name, at, every) => data.families[name] !== data.families[every[at - 1]];
   const picks = {
     top: () => [...ranked("order").slice(0, data.top), mark],
@@ -211,7 +215,8 @@
       box.checked = picked.has(box.value);
       box.closest("label").hidden = !shown.has(box.value);
     }
-    for (const item of all(".legend li")) item.hidden = !there(item.dataset.backbone);
+    const drawnHere = (name) => there(name) && hasVectors(name);
+    for (const item of all(".legend li")) item.hidden = !drawnHere(item.dataset.backbone);
     redraw(views.filter((name) => data.views[name].choices.includes("picked")));
   };
   const pick = (names) => (picked = new Set(names.filter((name) => labels.includes(name))));
@@ -318,6 +323,7 @@
     root.dataset.theme = choice.theme;
     redraw(views.filter((name) => data.views[name].choices.some((each) => each in changes)));
     if (filters.some((control) => control.dataset.choice in changes)) filter();
+    if ("vectors" in changes) repick();
     if (!("task" in changes)) return;
     narrow();
     if (!kept.has("picked")) pick(picks.top());

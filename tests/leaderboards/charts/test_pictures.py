@@ -1,9 +1,12 @@
+import base64
 import re
+from io import BytesIO
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from layerboard.leaderboards.blocks.blocks import HeatMap, Maps, Matrix, Page, Plot, SmallMap, alternative
 from layerboard.leaderboards.blocks.csv import csv_page
@@ -172,6 +175,22 @@ def test_a_heat_map_numbers_its_axes_and_says_what_lies_beyond_its_colours():
     words = texts(heat)
     assert words == ["1", "2", "3", "block", "0", "1", "token", "m", "0", "≥ 4", "ratio"]
     assert texts(HeatMap((Matrix("m", GRID),), "T", "x", "y", "u"))[-3:] == ["0", "5", "u"]
+
+
+@pytest.mark.parametrize("rows", [("11", "12"), ("a", "b")], ids=["numbered", "named"])
+def test_the_first_row_of_a_matrix_is_at_the_top_or_at_the_bottom(rows):
+    names = ((), ()) if rows[0] == "11" else (rows, ("c", "d", "e"))
+    drawn, heights = [], []
+    for upward in (False, True):
+        matrix = Matrix("m", GRID, (11, 1), names=names, upward=upward)
+        text = svg_file(HeatMap((matrix,), "T", "", "", "u"))
+        drawn.append(np.asarray(Image.open(BytesIO(base64.b64decode(images(text)[0].partition(",")[2])))))
+        labels = {each.text: each.get("transform") for each in ET.fromstring(text).iter(f"{SVG}text")}
+        heights.append([float(re.split("[,)]", labels[row])[1]) for row in rows])
+    assert np.array_equal(drawn[0], drawn[1][::-1])
+    assert not np.array_equal(*drawn)
+    assert heights[0][0] < heights[0][1]
+    assert heights[1][0] > heights[1][1]
 
 
 def test_small_maps_name_rows_and_columns_and_state_their_scale():

@@ -277,14 +277,19 @@ def test_another_pooling_of_all_backbones_can_be_drawn(browser, tmp_path):
     mean = layers([40.0, 70.0], pooling="mean", primary=False)
     davis = layers([10.0, 20.0], task="davis", metric="J&F", pooling="grid")
     page = tmp_path / "mini.html"
-    page.write_text(report_page(content(frame(layers([50.0, 60.0]), mean, davis))), encoding="utf-8")
+    no_cls = layers([80.0], backbone="mini-clip", pooling="mean")
+    page.write_text(report_page(content(frame(layers([50.0, 60.0]), mean, davis, no_cls))), encoding="utf-8")
     with opened(browser, page) as tab:
         show(tab, "ranking")
         assert "layer 2/2 mean" in tab.inner_html("#view-ranking svg")
+        legend = tab.locator('.legend [data-backbone="mini-clip"]').first
+        assert legend.get_attribute("hidden") is None
         tab.select_option("#vectors", "cls")
         tab.wait_for_function(
             "document.querySelector('#view-ranking svg')?.outerHTML.includes('layer 2/2 cls')"
         )
+        assert legend.get_attribute("hidden") is not None
+        assert "mini-clip" not in tab.inner_html("#view-ranking svg")
         tab.select_option("#task", "davis J&F")
         assert tab.input_value("#vectors") == ""
 

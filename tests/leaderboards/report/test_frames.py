@@ -14,7 +14,7 @@ from layerboard.leaderboards.report.content import (
     shown_poolings,
 )
 from layerboard.leaderboards.report.views import view_named
-from tests.leaderboards.builder import floor, frame, layers
+from tests.leaderboards.builder import floor, frame, hits, layers, scored
 from tests.leaderboards.findings.test_reproduce import BEST as BEST_BLOCK
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, small
 from tests.leaderboards.report.boards import SCORES as VALUES
@@ -97,6 +97,24 @@ def test_the_shown_poolings_a_backbone_stand_side_by_side_where_several_were_run
     assert heights[""] == [40.0, 45.0, 70.0, 30.0, 20.0, 10.0]
     best = ranking.rows(found.scores, task=KNN, vectors="cls")
     assert best[["backbone", "value"]].to_numpy().tolist() == [["mini-dino", 60.0], ["mini-clip", 30.0]]
-    assert {*best["group"]} == {UNTESTED}  # only the best vectors of each were compared
+    assert [*best["group"]] == [FIRST, UNTESTED]  # without measurements of items
     assert [*found.best["value"]] == [70.0, 30.0]
     assert shown_poolings(board().board.columns[0]) == [""]
+
+
+def test_of_one_kind_of_vectors_backbones_are_compared_with_the_best_of_that_kind(tmp_path):
+    """The best of all, of means alone, is not there: nothing is hollow because of it."""
+    records = [
+        *scored(tmp_path, "mini-fs", {"mean": [hits(99)]}),
+        *scored(tmp_path, "mini-dino", {"cls": [hits(60)], "mean": [hits(20)]}),
+        *scored(tmp_path, "mini-clip", {"cls": [hits(58)]}),
+        *scored(tmp_path, "mini-mae", {"cls": [hits(5)]}),
+    ]
+    found = report_of(Board.of(frame(records), items=tmp_path), FACTS)
+    ranking, (column,) = view_named("ranking"), (each.heading for each in found.board.columns)
+    best = ranking.rows(found.scores, task=column)
+    assert [*best["group"]] == [FIRST, WORSE, WORSE, WORSE]
+    of_cls = ranking.rows(found.scores, task=column, vectors="cls")
+    assert [*of_cls["backbone"]] == ["mini-dino", "mini-clip", "mini-mae"]
+    assert [*of_cls["group"]] == [FIRST, MAYBE, WORSE]
+    assert 0 <= of_cls["loss"].iloc[1] < 20 < of_cls["loss"].iloc[2]

@@ -116,6 +116,39 @@ def test_heads_and_layers_are_columns(tab):
     assert captions(tab)[-1] == "final norm"
 
 
+def test_attention_of_the_chosen_patch_is_beside_its_cosine(tab, page):
+    tab.select_option("#columns", "pictures")
+    tab.select_option("#view", "similarity")
+    tab.select_option("#columns", "heads")
+    assert tab.input_value("#view") == "similarity"
+    until(tab, "document.querySelectorAll('.row:nth-child(2) figcaption:not(:empty)').length === 5")
+    names, spans = zip(*(text.split(": ") for text in captions(tab)), strict=True)
+    assert names == ("cosine", "mean", "head 1", "head 2", "head 3")
+    row, column, picture = re.search(
+        r"row (\d+), column (\d+) of (.*?)[.,]", tab.inner_text("#chosen")
+    ).groups()
+    layer, number = tab.inner_text("#layer-name"), 1 + (picture == "b")
+    with np.load(page.with_name("page-files") / "mini-dino.npz") as file:
+        wide = file[f"{layer}.grids"][number - 1][1]
+        given = file[f"{layer}.matrix-{number}"][:, 1 + (int(row) - 1) * wide + int(column) - 1, 1:]
+    shown = [[float(each) for each in re.findall(r"[\d.]+", span)] for span in spans[1:]]
+    np.testing.assert_allclose(
+        shown, 100 * np.stack([given.min(axis=1), given.max(axis=1)], axis=1), atol=0.2
+    )
+
+
+def test_all_tokens_are_a_picture_of_one_head(tab):
+    tab.select_option("#view", "matrix")
+    until(
+        tab, "document.querySelector('.row:nth-child(2) canvas').width === 49"
+    )  # class token, 6 x 8 patches
+    assert [text.partition(":")[0] for text in captions(tab)] == ["mean", "head 1", "head 2", "head 3"]
+    assert tab.inner_text("#reading").startswith("Attention of every token (rows) to every token (columns)")
+    tab.select_option("#columns", "pictures")
+    assert tab.locator("#head").is_visible()
+    tab.select_option("#view", "colours")
+
+
 def test_a_wall_shows_every_head_of_every_layer_in_the_frame_of_its_kind(tab):
     tab.select_option("#columns", "wall")
     assert tab.input_value("#view") == "attention"

@@ -75,8 +75,39 @@ def test_taps_are_in_the_order_of_the_forward_pass_and_named_on_both_axes():
     own, both = (block for block in page.blocks if type(block).__name__ == "HeatMap")
     assert own.panels[0].titles == (CLIP, CLIP)
     assert both.panels[0].titles == (CLIP, DINO)
-    assert own.panels[0].names == (("2", "2.norm1", "1", "1.mlp"), ("1.mlp", "1", "2.norm1", "2"))
+    assert own.panels[0].names == (("1.mlp", "1", "2.norm1", "2"),) * 2
+    assert all(panel.upward for panel in (*own.panels, *both.panels))
     assert "![" in markdown_page(page)
+
+
+def test_layers_with_few_directions_have_a_star_and_a_sentence():
+    places = [(CLIP, 1, "mlp"), (CLIP, 1, "block"), (DINO, 1, "block")]
+    few = [
+        pair(*(CLIP, 1, CLIP, -1, value), tap=tap, metric="directions")
+        for tap, value in (("mlp", 1.2), ("block", 2.0))
+    ]
+    few.append(pair(DINO, 1, DINO, -1, 1.99, metric="directions"))
+    rows = frame(tapped(*places), few)
+    [cka] = cka_maps(Board.of(rows, "mini"))
+    own, other = cka.matrices(own=True)
+    assert own.names == (("1.mlp*", "1"),) * 2
+    assert own.coarse.names == (("1",),) * 2
+    assert other.names == (("1*",),) * 2
+    [both] = cka.matrices(own=False)
+    assert both.turned.names == (("1*",), ("1.mlp*", "1"))
+    page = cka_page(Board.of(rows, "mini"))
+    assert "mini-clip: 1.mlp; mini-dino: 1." in markdown_page(page)
+    assert "`*`" not in markdown_page(cka_page(Board.of(frame(tapped(*places)), "mini")))
+
+
+def test_a_blank_row_is_named_with_its_reason():
+    same = "features do not vary or are not finite"
+    rows = tapped((CLIP, 1, "norm1"), (CLIP, 1, "block"))
+    rows = [
+        replace(one, value=NAN, reason=same) if "norm1" in (one.tap, one.other_tap) else one for one in rows
+    ]
+    text = markdown_page(cka_page(Board.of(frame(rows), "mini")))
+    assert f"Blank rows and columns ({same}): mini-clip: 1.norm1." in text
 
 
 def test_nothing_is_drawn_of_a_board_without_numbers():

@@ -12,7 +12,7 @@ from layerboard.tasks.classification.probes import FewShotTask, LinearTask
 from layerboard.tasks.classification.softmax import held_out
 from layerboard.tasks.framework.base import Outcome, Statistic
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
-from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.framework.registry import config_of, entry_of
 from tests.tasks.framework.test_sources import classification, probed, sources
 
 Floats = NDArray[np.float32]
@@ -83,6 +83,15 @@ def test_a_class_with_fewer_shots_than_asked_is_the_reason() -> None:
     outcome = FEW.score(by_source(train, val))
     assert set(values(outcome)) == {"top1-1shot", "top1-5shot"}
     assert outcome.missing["top1-10shot"].endswith("one class has 8")
+
+
+@pytest.mark.parametrize(("shots", "main"), [((1, 2), 2), ((2, 10, 25), 10), ((3,), 3)])
+def test_the_main_metric_is_one_of_the_shots_that_were_asked_for(shots: tuple[int, ...], main: int) -> None:
+    task = FewShotTask.by(replace(STANDARD, shots=shots), FEW.data, entry_of(FewShotTask))
+    assert task.entry.metric == f"top1-{main}shot"
+    found = task.score(by_source(*features(1.0)))
+    scored = {score.metric for score in found.scores}
+    assert scored | {*found.missing} == {f"top1-{count}shot" for count in shots} | {f"ECE top1-{main}shot"}
 
 
 def test_the_paper_chooses_no_penalty() -> None:

@@ -130,7 +130,7 @@ def test_cka_is_that_of_the_metric_over_batches_of_what_could_be_read(
         assert [len(group.samples) for group in task.source.groups] == [256, 45]
     stored = [store(task, one, tmp_path, read) for one in backbones]
     for pooling in config_of(protocol, "cka").poolings:
-        found, _ = cka_matrix(task.grams, stored, pooling)
+        found, *_ = cka_matrix(task.grams, stored, pooling)
         np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
         assert 0.05 < found[0, 3] < 0.99
 
@@ -141,7 +141,8 @@ def test_without_class_tokens_there_is_no_cka_of_them(tmp_path: Path) -> None:
     without = replace(stored, vectors={task.source.name: NoClassToken(stored.of_source)})
 
     def offered(members: list[StoredBackbone], pooling: str) -> list[tuple[int, int]]:
-        return [(found.first, found.second) for found in task.compare(members, pooling)]
+        compared = (found for found in task.compare(members, pooling) if found.metric == "CKA")
+        return [(found.first, found.second) for found in compared]
 
     for pooling in ("cls", "mean", "patch", "all"):
         assert offered([stored], pooling) == [(0, 0)]
@@ -154,12 +155,35 @@ def test_a_backbone_that_cannot_be_measured_says_why_in_its_own_pairs(tmp_path: 
     task, backbones, read = problem(40, 16), two_backbones(40), np.ones(40, bool)
     first, second = (store(task, one, tmp_path, read) for one in backbones)
     refused = replace(second, refusal="two has no layer 1.mlp.")
-    found = {(one.first, one.second): one for one in task.compare([first, refused], "patch")}
+    every = (one for one in task.compare([first, refused], "patch") if one.metric == "CKA")
+    found = {(one.first, one.second): one for one in every}
     assert np.isfinite(found[0, 0].value).all()
     for pair, shape in (((0, 1), (3, 2)), ((1, 1), (2, 2))):
         assert found[pair].reason == "two has no layer 1.mlp."
         assert found[pair].value.shape == shape
         assert np.isnan(found[pair].value).all()
+
+
+@pytest.mark.parametrize("protocol", [STANDARD, PAPER])
+@pytest.mark.parametrize("pooling", ["cls", "patch"])
+def test_directions_are_those_of_the_spectrum_of_what_was_compared(
+    tmp_path: Path, protocol: EvaluationProtocol, pooling: str
+) -> None:
+    """Planted: eight equal directions, one with nearly all variance, and one beside seven weak ones."""
+    images, random = 4000, np.random.default_rng(0)
+    spectra = np.array([[1.0] * 8, [500.0, *[1.0] * 7], [2.0, *[1.0] * 7]])
+    vectors = [(random.normal(size=(images, 8)) * scale + 3).astype(np.float32) for scale in spectra]
+    cls = {Layer(at): values for at, values in enumerate(vectors)}
+    grid = {layer: values.reshape(images, 2, 2, 2) for layer, values in cls.items()}
+    task = problem(images, 200, protocol)
+    stored = store(task, Stored("planted", cls, grid), tmp_path, np.ones(images, bool))
+    _, found = task.compare([stored], pooling)
+    assert (found.first, found.second, found.metric, found.layers) == (0, 0, "directions", tuple(cls))
+    variances = spectra**2
+    exact = variances.sum(axis=1) ** 2 / (variances**2).sum(axis=1)
+    np.testing.assert_allclose(found.value[:, 0], exact, rtol=0.05)
+    assert found.value[1, 0] < 1.01
+    assert np.isnan(found.error).all()
 
 
 class NoClassToken(VectorReader):
@@ -181,7 +205,7 @@ def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
     complete = expected(task, backbones, pooling, read)
     backbones[0].cls[Layer(1)][:] = backbones[0].grid[Layer(1)][:] = value
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task.grams, stored, pooling)
+    found, *_ = cka_matrix(task.grams, stored, pooling)
     dropped = np.zeros((5, 5), bool)
     dropped[1], dropped[:, 1] = True, True
     assert (np.isnan(found) == dropped).all()
@@ -245,10 +269,10 @@ def test_repeats_are_further_batches_of_the_same_images_and_no_further_sample(tm
     stored = [store(task, one, tmp_path, read) for one in backbones]
     other = replace(task, config=replace(task.config, repeats=1))
     once = other.grams
-    assert task.fingerprint == other.fingerprint == other.scored_fingerprint  # of what is stored
+    assert task.fingerprint == other.fingerprint  # of what is stored
     assert task.scored_fingerprint not in (task.fingerprint, other.scored_fingerprint)
-    value, error = cka_matrix(task.grams, stored, "cls")
-    single, alone = cka_matrix(once, stored, "cls")
+    value, error, _ = cka_matrix(task.grams, stored, "cls")
+    single, alone, _ = cka_matrix(once, stored, "cls")
     assert not np.array_equal(value, single)
     above = np.triu_indices(len(value), 1)
     assert (error[above] / alone[above] > 0.7).all()
@@ -267,6 +291,7 @@ def test_the_size_of_batches_changes_nothing_but_noise(tmp_path: Path, pooling: 
         task = problem(64, batch, RAGHU)
         stored = [store(task, one, tmp_path / str(batch), read) for one in backbones]
         found.append(cka_matrix(task.grams, stored, pooling))
-    whole, of_whole = found[-1]
-    for value, error in found[:-1]:
+    whole, of_whole, directions = found[-1]
+    for value, error, fewer in found[:-1]:
         assert (abs(value - whole) <= 3 * np.hypot(error, of_whole) + 1e-6).all()
+        np.testing.assert_allclose(fewer, directions, rtol=0.2)

@@ -31,6 +31,11 @@ KINDS = {  # whether a network is a ConvNet, has attention, and shows this
     "vit_small_r26_s32_224": (False, True, True),
     "swin_tiny_patch4_window7_224": (False, True, False),
     "mixer_s32_224": (False, False, False),
+    "mobilevitv2_050": (False, True, False),  # hybrids: attention in some blocks, among convolutions
+    "edgenext_xx_small": (False, True, False),
+    "coatnet_nano_rw_224": (False, True, False),
+    "lambda_resnet26t": (False, True, False),  # its kernels have three axes
+    "resnest14d": (True, False, False),  # weights its branches by a softmax
 }
 SMALLER = {"depth": 2, "num_blocks": 2, "embed_dim": 96, "layers": (1, 1, 2, 1), "width_factor": 1}
 

@@ -253,7 +253,8 @@ def examine(net: nn.Module, options: ModuleOptions) -> Examined:
         how = f"recomputed from the call of {FUSED} in" if attends == FUSED else f"shown by {attends} of"
         lines.append(f"attention probabilities of {heads} heads, {how} each block")
     elif heads:
-        lines.append(f"attention of {heads} heads in the last block, not shown: not over all tokens of each")
+        which = f"attention of {counted(heads, 'heads')} in the last block"
+        lines.append(f"{which}, not shown: not over all tokens of each")
     if taps:
         lines.append(f"taps inside each block: {taps_in_words(taps)}")
     if options.final_norm in (None, True) and not norm:

@@ -5,13 +5,13 @@ gains between the two norms, and what another gives must be what it gains after 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from itertools import combinations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import scaled_dot_product_attention, softmax
 
 from layerboard.zoo.entries.architecture import Sublayers
 from layerboard.zoo.features.pass_context import is_out_of_memory
@@ -22,6 +22,8 @@ from layerboard.zoo.spec import Tap
 
 CLOSE = 1e-3  # tolerance of what the stream gains, as a share of its largest value
 ROUNDING = 8  # rounding errors of the stream that it may contain
+SOFTMAX = (softmax, torch.softmax, Tensor.softmax)
+FEWEST = 8  # weights of a softmax that are of tokens: those of the branches of a ConvNet are two to four
 SUMS = 0.02  # tolerance of the sum of a row of probabilities around 1: bfloat16 rounds each by up to 0.004
 
 
@@ -29,7 +31,8 @@ def find_attention(structure: Structure) -> tuple[str, int]:
     """Path in each block of its one attention that can show probabilities, and the heads of the last.
 
     The path is `FUSED` if each block calls torch's fused attention once. It is "" unless each row sums to 1
-    over the tokens of the block, unlike inside windows; heads are then those that the block states, or 0.
+    over the tokens of the block, unlike inside windows; heads are then those that the block states, or one
+    if any block weights tokens by a softmax, or 0.
     """
     subject, net, last = structure.subject, structure.subject.net, structure.readings[-1]
     blocks = [net.get_submodule(path) for path in subject.blocks]
@@ -37,10 +40,20 @@ def find_attention(structure: Structure) -> tuple[str, int]:
     names = {name for name, part in every if isinstance(part, nn.MultiheadAttention)}
     parts = Sublayers(attends=names.pop() if len(names) == 1 else FUSED)
     shown: list[Tensor | None] = []
+    running, weighted = list[nn.Module](), list[int]()  # blocks; and over how many they take each softmax
+
+    def count(args: Sequence[int], named: Mapping[str, int], weights: Tensor) -> None:
+        if running:
+            weighted.append(weights.shape[named.get("dim", [*args, -1][1])])
+
     try:
         with ExitStack() as hooks:
             hooks.enter_context(eager(net, parts))
+            for function in SOFTMAX:
+                hooks.enter_context(Watched(function, count))
             for block in blocks:
+                hooks.callback(block.register_forward_pre_hook(lambda *call: running.append(call[0])).remove)
+                hooks.callback(block.register_forward_hook(lambda *call: running.clear()).remove)
                 for hook in watch_attention(parts, block, shown.append):
                     hooks.callback(hook.remove)
             net(subject.images(subject.draw()[None]))
@@ -54,8 +67,9 @@ def find_attention(structure: Structure) -> tuple[str, int]:
     fits = fits and all(each.shape == (1, heads, tokens, tokens) for each in maps)
     if fits and all(bool(((each.sum(-1) - 1).abs() < SUMS).all()) for each in maps):
         return parts.attends, heads
+    attends = bool(maps) or max(weighted, default=0) >= FEWEST
     stated = (getattr(module, "num_heads", 0) for module in blocks[-1].modules())
-    return "", max((count for count in stated if isinstance(count, int)), default=0) or int(bool(maps))
+    return "", max((count for count in stated if isinstance(count, int)), default=0) or int(attends)
 
 
 def find_parts(structure: Structure, attends: str) -> tuple[Sublayers | None, tuple[Tap, ...]]:
