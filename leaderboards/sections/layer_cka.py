@@ -27,7 +27,7 @@ from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.spec import Layer
 
 PAIRS = 28  # maximum pairs in one figure
-FEW = 2.0  # directions: with fewer, the first one has more than half of the variance
+FEW = 0.1  # of the median of a backbone's layers: layers with fewer directions have a star
 SURE = 0.95
 Z95 = NormalDist().inv_cdf(0.975)
 SOURCE = ["dataset", "data", "protocol", "pooling"]
@@ -45,9 +45,9 @@ is below the highest by no more than the two standard errors together allow for 
 holds however the errors go together, and is wide."""
 
 STARRED = """\
-`*`: more than half of the variance of these layers lies in one direction (fewer than two directions, by the
-participation ratio of the eigenvalues of their covariance). Linear CKA weights directions by their variance,
-so it says little of all others: {layers}."""
+`*`: the variance of these layers lies in few directions, fewer than a tenth of the median of the layers of
+their backbone (participation ratio of the eigenvalues of the covariance; metric `directions`). Linear CKA
+weights directions by their variance, so it says little of all others: {layers}."""
 
 BLANK = "Blank rows and columns ({reason}): {layers}."
 LEFT_OUT = "The figure of pairs has the first {most}; the file below has all."
@@ -106,7 +106,7 @@ class CkaMap:
     layers: dict[BoardBackbone, tuple[Layer, ...]]  # from block 1 on, with taps, in forward order; no floors
     values: Floats  # [layers layers] of all backbones in order, symmetric; NaN for none
     errors: Floats  # standard errors; NaN if unknown
-    starred: frozenset[tuple[str, Layer]]  # labels and layers with fewer directions than `FEW`
+    starred: frozenset[tuple[str, Layer]]  # labels and layers with few directions, as `FEW` says
 
     def matrices(self, *, own: bool) -> list[LayerCka]:
         """The parts with any number: of each backbone with itself, or of each two, the higher one first."""
@@ -152,12 +152,13 @@ def _map(table: CkaTable, known: Sequence[BoardBackbone], directions: pd.DataFra
     values[first, second] = values[second, first] = rows["value"]
     errors[first, second] = errors[second, first] = (rows["ci_high"] - rows["ci_low"]) / 2 / Z95
     layers = {each: own for each, own in layers.items() if own}
-    spread = directions.set_index([*SIDES[0]])["value"].to_dict()
+    spread = directions.set_index([*SIDES[0]])["value"]
+    few = spread[spread < FEW * spread.groupby(level=0).transform("median")].index
     starred = frozenset(
         (each.label, layer)
         for each, own in layers.items()
         for layer in own
-        if spread.get((each.name, layer.index, layer.tap), FEW) < FEW
+        if (each.name, layer.index, layer.tap) in few
     )
     return CkaMap(table, layers, values[:-1, :-1], errors[:-1, :-1], starred)
 

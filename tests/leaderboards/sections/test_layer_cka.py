@@ -80,24 +80,29 @@ def test_taps_are_in_the_order_of_the_forward_pass_and_named_on_both_axes():
     assert "![" in markdown_page(page)
 
 
-def test_layers_with_few_directions_have_a_star_and_a_sentence():
-    places = [(CLIP, 1, "mlp"), (CLIP, 1, "block"), (DINO, 1, "block")]
+def test_layers_with_few_directions_for_their_backbone_have_a_star_and_a_sentence():
+    planted = {
+        (CLIP, 1, "mlp"): 1.9,
+        (CLIP, 1, "block"): 20.0,
+        (CLIP, 2, "block"): 20.0,
+        (DINO, 1, "block"): 1.9,
+        (DINO, 2, "block"): 3.0,
+    }
     few = [
-        pair(*(CLIP, 1, CLIP, -1, value), tap=tap, metric="directions")
-        for tap, value in (("mlp", 1.2), ("block", 2.0))
+        pair(*(name, layer, name, -1, value), tap=tap, metric="directions")
+        for (name, layer, tap), value in planted.items()
     ]
-    few.append(pair(DINO, 1, DINO, -1, 1.99, metric="directions"))
-    rows = frame(tapped(*places), few)
+    rows = frame(tapped(*planted), few)
     [cka] = cka_maps(Board.of(rows, "mini"))
     own, other = cka.matrices(own=True)
-    assert own.names == (("1.mlp*", "1"),) * 2
-    assert own.coarse.names == (("1",),) * 2
-    assert other.names == (("1*",),) * 2
+    assert own.names == (("1.mlp*", "1", "2"),) * 2
+    assert own.coarse.names == (("1", "2"),) * 2
+    assert other.names == (("1", "2"),) * 2
     [both] = cka.matrices(own=False)
-    assert both.turned.names == (("1*",), ("1.mlp*", "1"))
+    assert both.turned.names == (("1", "2"), ("1.mlp*", "1", "2"))
     page = cka_page(Board.of(rows, "mini"))
-    assert "mini-clip: 1.mlp; mini-dino: 1." in markdown_page(page)
-    assert "`*`" not in markdown_page(cka_page(Board.of(frame(tapped(*places)), "mini")))
+    assert "mini-clip: 1.mlp." in markdown_page(page)
+    assert "`*`" not in markdown_page(cka_page(Board.of(frame(tapped(*planted)), "mini")))
 
 
 def test_a_blank_row_is_named_with_its_reason():
