@@ -26,8 +26,9 @@ from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare
 from layerboard.benchmark.passes.failures import Failure, noting
 from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews
 from layerboard.benchmark.plan.lock import given_weights
-from layerboard.benchmark.plan.plan import VECTORS, patch_tokens
+from layerboard.benchmark.plan.plan import VECTORS, patch_tokens, view_for
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.features.census import Census
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
@@ -109,7 +110,7 @@ def forecast_run(request: Request, report: Reporter) -> Forecast:
         images=work.run.plan.images,
         steps=steps,
         seconds=expected(),
-        memory=_memory(work, workers),
+        memory=_memory(work, workers, timings.beyond),
         warm_up=perf_counter() - begin,
         notes=tuple(_notes(work, timings.failures)),
         forwards=sum(step.images for step in steps),
@@ -127,6 +128,7 @@ class _Timings:
         self._load = LOAD
         self._timed: dict[_Kind, tuple[float, float]] = {}  # seconds per image, as measured and as guessed
         self._bytes: dict[str, float] = {}  # bytes that a listener stores per image and layer
+        self.beyond = 0.0  # most bytes of the images that a pass shows together, beside those that were timed
         self._guessed: list[tuple[Job, ForecastStep]] = []
         self._scores: list[ForecastStep] = []
         self.failures: list[Failure] = []
@@ -202,7 +204,12 @@ class _Timings:
             self._load = perf_counter() - begin
         most = cache.batch_size  # loaded before anything is timed
         second = self._second(job, cache, LEAST)
-        second = self._second(job, cache, min(max(int(BATCH_SECONDS / second), LEAST), most))
+        count = min(max(int(BATCH_SECONDS / second), LEAST), most)
+        second = self._second(job, cache, count)
+        with Census() as held:
+            self._second(job, cache, LEAST)
+        more = _images_together(job, most) - count
+        self.beyond = max(self.beyond, more * held.activations / LEAST)
         self._timed[_kind(job)] = second, estimate.image_seconds(job.setup, job.pass_.source.view)
 
     def _second(self, job: Job, cache: BackboneCache, count: int) -> float:
@@ -233,6 +240,14 @@ def _kept_together(job: Job, listener: str) -> int:
     return min(len(job.pass_.source.samples), *(task.images_together for task in job.pass_.needing(listener)))
 
 
+def _images_together(job: Job, batch: int) -> int:
+    """Number of images that a pass shows together: a batch, or a whole group if a task needs one."""
+    if job.source.joint and any(task.fed_by(job.source).feed.whole for task in job.pass_.measured):
+        return max(len(group.samples) for group in job.source.groups)
+    width, height = view_for(job.setup.spec, job.source.view).geometry(estimate.USUAL_PHOTO).size
+    return min(batch, batch * job.setup.spec.input_size**2 // (width * height), len(job.source.samples))
+
+
 def _steps_apart(work: Prepared) -> Iterator[ForecastStep]:
     """Comparisons of all backbones, and their costs, which are measured one by one."""
     for task, members in work.comparisons:
@@ -251,16 +266,16 @@ def _steps_apart(work: Prepared) -> Iterator[ForecastStep]:
         yield ForecastStep(job.setup.spec.name, "measuring cost", seconds=seconds)
 
 
-def _memory(work: Prepared, workers: int) -> int:
+def _memory(work: Prepared, workers: int, beyond: float) -> int:
     """Bytes of this process and its workers, with the vectors of a layer of the largest task.
 
-    Workers also keep images that further backbones are shown, up to their limit.
+    Workers also keep images for further backbones, up to their limit, and ``beyond`` bytes of a pass.
     """
     jobs = [job for each in work.backbones for job in each.passes if job.shared and job.missing]
     kept = {(job.source.view, job.source.name): estimate.view_bytes(job) for job in jobs}
     most = min(workers * sum(kept.values()), work.run.request.workers * KEPT_BYTES)
     if work.run.devices[0].type == "cuda":
-        return most + torch.cuda.max_memory_allocated(work.run.devices[0])
+        return most + int(beyond) + torch.cuda.max_memory_allocated(work.run.devices[0])
     if sys.platform == "win32":
         import psutil
 
@@ -273,7 +288,8 @@ def _memory(work: Prepared, workers: int) -> int:
     scored = work.run.plan.tasks.needing("passes")
     images = (sum(len(source.samples) for source in task.vector_sources) for task in scored)
     bank = 2 * 4 * max((spec.width for spec in work.run.plan.backbones), default=0) * max(images, default=0)
-    return most + (used + bank if workers == 1 else used + workers * (used + bank))
+    each = bank + int(beyond)
+    return most + (used + each if workers == 1 else used + workers * (used + each))
 
 
 def _notes(work: Prepared, failures: Iterable[Failure]) -> Iterator[str]:

@@ -196,7 +196,7 @@ def _read(
         given = own()[dataset.name]
         data = given if isinstance(given, Classification) else given.serving(dataset.role)
     assert data is not None
-    limited: Any = data.limited(at.limit)
+    limited: Any = at.part_of(data)
     if isinstance(limited, Classification | Unlabelled):  # tasks on classes share sources
         limited = probed(limited, at.protocol.config_for(IMAGES))
     return limited if isinstance(dataset, DatasetEntry) else limited.named(dataset.name)
@@ -208,7 +208,7 @@ def _understood(at: DataLocation, own: Mapping[str, Data], roles: Collection[str
     for name, data in own.items():
         served = [data.serving(role) for role in OWN_ROLES if role in roles]
         every = [each for each in served if each is not None] or [data]
-        lines += [f"{name}: {each.limited(at.limit).coverage}" for each in every]
+        lines += [f"{name}: {at.part_of(each).coverage}" for each in every]
     return lines
 
 

@@ -35,6 +35,10 @@ class DataLocation:
         every = self.protocol, *self.further
         return tuple(replace(self, protocol=protocol, further=()) for protocol in every)
 
+    def part_of(self, data: Data) -> Data:
+        """As much of a dataset as is used."""
+        return data if self.limit is None else data.limited(self.limit)
+
 
 def find_protocols(request: Request, suite: Suite) -> tuple[EvaluationProtocol, ...]:
     """The protocols that a request names, or that of its suite; raises InputError for an unknown one."""

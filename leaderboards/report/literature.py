@@ -59,6 +59,7 @@ def literature_files(
 def _row(row: _Row) -> dict[str, Any]:
     """A number as a row of the table; the row is also found by the words of its task and publication."""
     unit = "lower is better" if row["better"] == "lower" else ""
+    group = row["group"]
     cells = [
         sorted_cell(row["backbone"], "" if row["registered"] else "not in the registry"),
         sorted_cell(row["task"], f"{row['dataset']} {row['metric']}"),
@@ -70,15 +71,11 @@ def _row(row: _Row) -> dict[str, Any]:
         sorted_cell(
             literature.printed_rank(row), left=False, key="" if pd.isna(row["rank"]) else row["rank"]
         ),
-        sorted_cell(_linked(row["group"]), key=row["group"]),
+        sorted_cell(Markup('<a href="#{}">{}</a>').format(_anchor(group), group), key=group),
         sorted_cell(row["source"], literature.source_text(row).removeprefix(f"{row['source']}, ")),
     ]
     words = (task_display(row["task"]).title, row["publication"])
     return {"cells": cells, "attributes": {"data-find": " ".join(words)}}
-
-
-def _linked(group: str) -> Markup:
-    return Markup('<a href="#{}">{}</a>').format(_anchor(group), group)
 
 
 def _anchor(group: str) -> str:

@@ -131,9 +131,9 @@ class Data:
         """The user's own data in the form for tasks of a role that were named; None if there is none."""
         return self if role == self.role else None
 
-    def limited(self, limit: int | None) -> Self:
+    def limited(self, limit: int) -> Self:
         """A smaller version for quick trials, with a note in its coverage; itself if it is not larger."""
-        if limit is None or all(len(getattr(self, name)) <= limit for name in self.firsts):
+        if all(len(getattr(self, name)) <= limit for name in self.firsts):
             return self
         fewer = {name: getattr(self, name)[:limit] for name in self.firsts}
         coverage = self.coverage.noted(f"limited to {counted(limit, self.items)}")

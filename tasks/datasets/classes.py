@@ -149,9 +149,7 @@ class Classification(Data):
             )
         return ""
 
-    def limited(self, limit: int | None) -> Self:
-        if limit is None:
-            return self
+    def limited(self, limit: int) -> Self:
         limit = limit if self.val else max(limit, LEAST)
         few = {split: side.limited(limit) for split, side in self.sides.items()}
         numbers = [len(side.samples) for side in few.values()]

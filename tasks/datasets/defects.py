@@ -101,9 +101,7 @@ class Defects(Data):
         for each in self.products:
             yield f"train of {each.name}", each.references, "test", (image.sample for image in each.images)
 
-    def limited(self, limit: int | None) -> Self:
-        if limit is None:
-            return self
+    def limited(self, limit: int) -> Self:
         coverage = self.coverage.noted(f"limited to {counted(limit, 'images')} of each kind")
         return replace(self, products=tuple(each.first(limit) for each in self.products), coverage=coverage)
 

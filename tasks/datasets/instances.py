@@ -96,9 +96,7 @@ class Instances(Data):
         known = [each.sample for each in self.images if each.part == "database"]
         yield "database", known, "query", [each.sample for each in self.images if each.part == "query"]
 
-    def limited(self, limit: int | None) -> Self:
-        if limit is None:
-            return self
+    def limited(self, limit: int) -> Self:
         few = first_of_each(self.images, limit, lambda image: image[1:4])
         if len(few) == len(self.images):
             return self

@@ -66,9 +66,7 @@ class Keypoints(Data):
     pairs: tuple[KeypointPair, ...]
     coverage: Coverage
 
-    def limited(self, limit: int | None) -> Self:
-        if limit is None:
-            return self
+    def limited(self, limit: int) -> Self:
         first = first_of_each(self.pairs, limit, lambda pair: pair.category)
         if len(first) == len(self.pairs):
             return self

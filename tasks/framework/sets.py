@@ -65,7 +65,7 @@ def is_possible(name: str, depth: int, scored: Sequence[Layer]) -> bool:
 
 def sets_of(names: Sequence[str], depth: int, scored: Sequence[Layer]) -> tuple[Layer, ...]:
     """The named sets of a backbone's scored blocks, each once, sorted by depth."""
-    blocks = _blocks(scored)
+    blocks = [layer.index for layer in scored if layer.tap == "block" and layer.index > 0]
     chosen = {members for name in names for members in _members(name, depth, blocks)}
     sets = [set_of(members) for members in chosen if len(members) > 1 and {*members} <= {*blocks}]
     return tuple(sorted(sets, key=lambda layers: layers.place))
@@ -104,10 +104,6 @@ def forward_selection(members: Sequence[frozenset[int]], scores: Sequence[float]
             break
         reached = best
     return reached
-
-
-def _blocks(scored: Sequence[Layer]) -> list[int]:
-    return [layer.index for layer in scored if layer.tap == "block" and layer.index > 0]
 
 
 def _members(name: str, depth: int, blocks: Sequence[int]) -> list[tuple[int, ...]]:

@@ -1,8 +1,9 @@
 """The k-NN column of the board of real networks, recomputed with timm, transformers, torch and numpy alone.
 
-    python -m workshop.real.check DIR TABLE.csv
+    python -m workshop.real.check DIR TABLE.csv [NAME ...]
 
-DIR is what ``python -m workshop.real --to DIR`` wrote, TABLE.csv the table of the photographs. Nothing
+DIR is what ``python -m workshop.real --to DIR`` wrote, TABLE.csv the table of the photographs, and NAME a
+backbone of that table, such as ``dinov2-s14-saliency``; without one, every backbone is recomputed. Nothing
 of layerboard is imported. A line for each layer and pooling has both scores, and the number of photographs
 that make the difference; the exit code is 1 if it is more than one anywhere, or if a row has no counterpart.
 Of each network follows how far its last layer is below its best block, and what its last block adds, in
@@ -11,7 +12,7 @@ points with a paired interval of 95 %.
 
 import csv
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +116,15 @@ def hits(bank: Floats, labels: NDArray[np.int64], queries: Floats, truth: NDArra
     return correct
 
 
-def recomputed(folder: Path) -> Iterator[tuple[tuple[str, str], Floats]]:
-    """Of every network, layer, tap and pooling, which photographs are classified rightly."""
+def recomputed(folder: Path, names: Collection[str]) -> Iterator[tuple[tuple[str, str], Floats]]:
+    """Of every named network, layer, tap and pooling, which photographs are classified rightly."""
     photographs = folder / "tiny-imagenet-50"
     files = {split: sorted((photographs / split).glob("*/*.JPEG")) for split in ("train", "val")}
     classes = sorted({file.parent.name for file in files["train"]})
     labels = {split: np.array([classes.index(file.parent.name) for file in files[split]]) for split in files}
     for name, side, colours, encode in encoders(folder):
+        if name not in names:
+            continue
         vectors: dict[str, dict[str, Floats]] = {}
         for split, every in files.items():
             parts: dict[str, list[Tensor]] = {}
@@ -163,11 +166,16 @@ def gaps_between_layers(right: Mapping[str, Floats]) -> Iterator[str]:
         yield f"{higher} is {gap.mean():.1f} points above {lower} (95 %: {ends})"
 
 
-def main(folder: str, table: str) -> int:
-    """Compare every row of the table with what is recomputed; returns the exit code."""
-    board, worst = on_board(Path(table)), 0
+def main(folder: str, table: str, *names: str) -> int:
+    """Compare what is recomputed with the rows of the table, or of some networks; returns the exit code."""
+    every, worst = on_board(Path(table)), 0
+    chosen = names or {name for name, _ in every}
+    if unknown := {*chosen} - {name for name, _ in every}:
+        print(f"not on the board: {', '.join(sorted(unknown))}")
+        return 2
+    board = {key: row for key, row in every.items() if key[0] in chosen}
     by_network: dict[str, dict[str, Floats]] = {}
-    for key, right in recomputed(Path(folder)):
+    for key, right in recomputed(Path(folder), chosen):
         by_network.setdefault(key[0], {})[key[1]] = right
         score = float(right.mean())
         known, count = board.pop(key, (float("nan"), 1))

@@ -80,9 +80,9 @@ class Backbone(ABC):
     def fields_refusal(self) -> str:
         """Why the backbone cannot compute receptive fields, in a sentence; "" if it can."""
 
-    @abstractmethod
     def weights(self) -> Weights:
-        """Filters, position embeddings and position biases, float32 on its device."""
+        """Filters, position embeddings and position biases, float32 on its device; none if it has none."""
+        return without_weights(f"{self.spec.name} has no weights.")
 
     @abstractmethod
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
@@ -109,9 +109,6 @@ class RandomFloor(Backbone):
     def fields_refusal(self) -> str:
         return f"{self.spec.name} draws its features; no pixel moves one by a little."
 
-    def weights(self) -> Weights:
-        return without_weights(f"{self.spec.name} has no weights.")
-
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
         facts = [str(image.shape).encode() + image.tobytes() for image in pixels.cpu().numpy()]
         digests = [int.from_bytes(hashlib.blake2b(fact, digest_size=16).digest(), "big") for fact in facts]
@@ -135,9 +132,6 @@ class RawPixels(Backbone):
 
     def fields_refusal(self) -> str:
         return f"{self.spec.name} shows the pixels themselves: a patch is its receptive field."
-
-    def weights(self) -> Weights:
-        return without_weights(f"{self.spec.name} has no weights.")
 
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
         spec, side = self.spec, self.spec.patch_size

@@ -28,7 +28,8 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says 
         self.operations = 0  # floating-point operations so far
         self._of_weights: dict[int, int] = {}  # bytes by storage
         self._alive: dict[int, int] = {}
-        self._now = self._most = 0
+        self._now = 0
+        self.activations = 0  # peak bytes, without weights
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
         options = kwargs or {}
@@ -51,7 +52,7 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says 
             if key not in self._of_weights and key not in self._alive:  # counts until nobody holds it
                 self._alive[key] = storage.nbytes()
                 self._now += storage.nbytes()
-                self._most = max(self._most, self._now)
+                self.activations = max(self.activations, self._now)
                 weakref.finalize(storage, self._release, key)
         return result
 
@@ -66,7 +67,7 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says 
     @property
     def peak(self) -> int:
         """Peak bytes, weights included; 0 if no operation was seen."""
-        return self._most + sum(self._of_weights.values()) if self._most else 0
+        return self.activations + sum(self._of_weights.values()) if self.activations else 0
 
 
 def count_up_to(backbone: Backbone, pixels: Tensor, layers: Layers) -> dict[Layer, tuple[int, int]]:

@@ -61,6 +61,15 @@ def test_a_plan_counts_and_keeps_nothing_and_what_is_stored_is_not_counted(
     assert {step["what"] for step in again["steps"]} == {"start and pages"}
 
 
+def test_memory_counts_the_images_that_are_shown_together(tmp_path: Path, cli: Cli) -> None:
+    photos = fakes.write_fake_class_folders(tmp_path / "photos", classes=3, images=80)
+    words = ["-b", "mini-resnet", "--images", str(photos), "--no-floor", "--workers", "1"]
+    words += ["--batch-size", "4", "--cache", str(tmp_path / "cache"), "--output", str(tmp_path / "output")]
+    # the peak of the process never falls, so the plan with larger batches comes first
+    together, apart = (planned([*words, "-t", task], cli)["memory"] for task in ("cka", "knn"))
+    assert together - apart > 5e7
+
+
 def test_the_python_call_gives_the_same_as_a_table(photos: Path, tmp_path: Path) -> None:
     found = layerboard.forecast(
         "mini-dino", "knn", images=photos, floor=False, cache=tmp_path / "cache", output=tmp_path / "output"

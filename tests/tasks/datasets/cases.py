@@ -230,7 +230,6 @@ class DatasetCase:
         every, some = ([*images_of(each)] for each in (data, few))
         assert len(some) == left
         assert [image for image in every if image in some] == some
-        assert data.limited(None) is data
         assert [*images_of(data.limited(1000))] == every
 
     def test_no_image_is_decoded_when_it_is_read(
