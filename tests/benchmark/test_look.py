@@ -127,14 +127,15 @@ def test_attention_of_all_tokens_is_that_of_the_network(looked: Path, photos: Pa
 
 def test_attention_of_many_patches_is_that_of_squares(photos: Path) -> None:
     """A square gives the mean of what its patches give, and gets the sum; no attention is lost."""
-    maps: list[looking.BackboneMaps] = []
     spec, pictures = (
         replace(find(["mini-dino"])[0], input_size=96),
         looking.pictures_of([photos], 8, Silent()),
     )
     backbone = load_backbone(spec, device=torch.device("cpu"), cache_dir=None)
-    for cells in (12, 5):
-        maps.append(looking.look_at(backbone, pictures[1:], [Layer(7)], None, lambda done: None, cells))
+    maps = [
+        looking.look_at(backbone, pictures[1:], [Layer(7)], None, lambda done: None, cells)
+        for cells in (12, 5)
+    ]
     fine, coarse = (each.layers[0].matrices[0] for each in maps)
     assert (fine.grid, coarse.grid) == ((12, 12), (4, 4))
     np.testing.assert_allclose(coarse.heads.sum(axis=2), 1, atol=1e-5)
