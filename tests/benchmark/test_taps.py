@@ -15,7 +15,7 @@ from tests.leaderboards.shown import render_page, write_pages
 def test_a_vit_and_a_resnet_are_compared_at_the_taps_of_their_kinds(tmp_path: Path, data: Path) -> None:
     backbones = ["mini-fs", "mini-resnet"]
     records = run(tmp_path, backbones, "cka", data=data, layers="2", taps=["mlp", "branch"])
-    rows = records[records["pooling"] == "patch"]
+    rows = records[(records["pooling"] == "patch") & (records["metric"] == "CKA")]
     sides = {(*pair,) for pair in rows[["backbone", "tap", "other", "other_tap"]].itertuples(index=False)}
     assert sides == {
         ("mini-fs", "mlp", "mini-fs", "mlp"),
@@ -27,7 +27,7 @@ def test_a_vit_and_a_resnet_are_compared_at_the_taps_of_their_kinds(tmp_path: Pa
 
 def test_depth_wise_cka(tmp_path: Path, data: Path) -> None:
     records = run(tmp_path, ["mini-fs"], "cka", data=data, layers="1-2", taps=["norm1", "norm2"])
-    rows = records[records["pooling"] == "mean"]
+    rows = records[(records["pooling"] == "mean") & (records["metric"] == "CKA")]
     order = [(1, "norm1"), (1, "norm2"), (2, "norm1"), (2, "norm2")]
     places = list(zip(rows["layer"], rows["tap"], rows["other_layer"], rows["other_tap"], strict=True))
     assert places == [(*first, *second) for first in order for second in order]
