@@ -145,7 +145,7 @@ def test_all_tokens_are_a_picture_of_one_head(tab):
     assert [text.partition(":")[0] for text in captions(tab)] == ["mean", "head 1", "head 2", "head 3"]
     assert tab.inner_text("#reading").startswith("Attention of every token (rows) to every token (columns)")
     tab.select_option("#columns", "pictures")
-    assert tab.locator("#head").is_visible()
+    tab.wait_for_selector("#head", state="visible")  # the page draws when it has time
     tab.select_option("#view", "colours")
 
 
