@@ -37,12 +37,7 @@ MOST_MEGABYTES = 64  # maximum size of a page
 MOST_PIXELS_SHOWN = 2**29  # of all pictures of a page, which are in memory together: 2 GiB
 MOST_SIDE = 4096  # pixels of the longer side of a picture, which is made smaller if it has more
 CELLS = (40, 28, 20, 0)  # along the longer side of a picture: the first number whose page is small enough
-MATRIX_CELLS = (
-    14,
-    10,
-    7,
-    5,
-)  # cells of attention matrices along the longer side: the first that is small enough
+MATRIX_CELLS = (14, 10, 7, 5)  # likewise of attention matrices
 MATRIX_MEGABYTES = 8  # maximum size of the attention matrices of a page, beside its maps
 FINER = 16  # pixels of the cells that are counted if grids become coarser with depth, at most
 

@@ -203,11 +203,10 @@ class _Timings:
         if all(backbone != name for backbone, _, _ in self._timed):
             self._load = perf_counter() - begin
         most = cache.batch_size  # loaded before anything is timed
-        second = self._second(job, cache, LEAST)
+        with Census() as held:  # it slows what is shown, which decides here how many are timed
+            second = self._second(job, cache, LEAST)
         count = min(max(int(BATCH_SECONDS / second), LEAST), most)
         second = self._second(job, cache, count)
-        with Census() as held:
-            self._second(job, cache, LEAST)
         more = _images_together(job, most) - count
         self.beyond = max(self.beyond, more * held.activations / LEAST)
         self._timed[_kind(job)] = second, estimate.image_seconds(job.setup, job.pass_.source.view)

@@ -11,9 +11,7 @@ from layerboard.zoo.errors import InputError, require_known
 from layerboard.zoo.references import find_object, is_reference
 
 NO_DATA = "weights"  # role of tasks without a dataset, which use only a backbone's weights
-DIRECTIONS = (
-    "directions"  # metric: over how many directions the variance of a layer that CKA compares is spread
-)
+DIRECTIONS = "directions"  # metric of a layer that CKA compares: over how many its variance is spread
 
 
 class Headline(NamedTuple):
