@@ -223,9 +223,11 @@ def answering(answer: bytes) -> Iterator[str]:
                     connections.append(server.accept()[0])
                     connections[-1].sendall(answer)
 
-        threading.Thread(target=serve, daemon=True).start()
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
         server.shutdown(socket.SHUT_RDWR)
+        thread.join()  # a connection accepted late, on a busy machine, is closed too
         for each in connections:
             each.close()
 
