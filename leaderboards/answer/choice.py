@@ -11,7 +11,7 @@ from layerboard.leaderboards.answer import phrases
 from layerboard.leaderboards.answer.answer import Answer, telling
 from layerboard.leaderboards.answer.candidates import Candidate
 from layerboard.leaderboards.blocks.blocks import Strong, Text
-from layerboard.leaderboards.blocks.display import enough_text, fixed, ms_text
+from layerboard.leaderboards.blocks.display import enough_text, loss_text, ms_text
 from layerboard.leaderboards.board.column import Column
 from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
 from layerboard.zoo.errors import counted
@@ -200,7 +200,7 @@ def _risk(choice: Choice, answers: Sequence[Answer], titles: Mapping[str, str]) 
     candidate, heading = choice.candidates[answer.column], answer.column.heading
     clause, several = phrases.loss(answer, candidate), len(answers) > 1
     if candidate.loss > 0 and several:
-        most = f"up to {fixed(candidate.loss, 1)} points below the true best (95 %)"
+        most = f"up to {loss_text(candidate.loss)} points below the true best (95 %)"
         return f"{those}{', ' * bool(those)}it may lose most in {titles.get(heading, heading)}: {most}"
     if candidate.loss > 0:
         return f"it {clause} (95 %)"

@@ -83,7 +83,7 @@ def loss(answer: Answer, candidate: Candidate) -> str:
     if isnan(candidate.loss):
         return ""
     if candidate.loss:
-        return f"loses at most {display.fixed(candidate.loss, 1)} points against the true best"
+        return f"loses at most {display.loss_text(candidate.loss)} points against the true best"
     return f"shown to be the best{' of those compared' * bool(answer.untested)}"
 
 
@@ -239,7 +239,7 @@ CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
     "layer": lambda _, each: f"{each.layer}/{each.depth}",
     "vectors": lambda _, each: each.pooling,
     "score": lambda _, each: scored_text(each),
-    "loses at most": lambda _, each: display.fixed(each.loss, 1),
+    "loses at most": lambda _, each: display.loss_text(each.loss),
     "ms": lambda _, each: _ms_text(each) + " (disturbed)" * bool(disturbed_text(each)),
     "at, px": lambda _, each: each.timed_at,
     "weights": lambda _, each: weights_text(each),

@@ -107,6 +107,11 @@ def fixed(value: float, decimals: int) -> str:
     return "" if math.isnan(value) else f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
+def loss_text(loss: float) -> str:
+    """What a score may lose at most, rounded up, so that only what loses nothing is ``0.0``; "" for NaN."""
+    return "" if math.isnan(loss) else fixed(math.ceil(round(10 * loss, 6)) / 10, 1)
+
+
 def score_text(value: float, low: float = math.nan, high: float = math.nan) -> str:
     """A score as tables show it: percent with one decimal, and its 95 % interval if known and `narrow`."""
     return interval_text(value, low, high, 1) if narrow(low, high) else fixed(value, 1)

@@ -57,7 +57,8 @@ _SURE = _calculate(
 )
 _BELOW = _calculate(
     "below",
-    "isValid(datum.loss) ? 'at most ' + format(datum.loss, '.1f') + ' points (95 %)' : 'not compared'",
+    "isValid(datum.loss) ? 'at most ' + format(ceil(10 * datum.loss - 1e-6) / 10, '.1f')"
+    " + ' points (95 %)' : 'not compared'",
 )
 _WHERE = _calculate(
     "where",

@@ -7,7 +7,7 @@ from itertools import combinations
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Cell, Heading, Table, said, section, wrapped
-from layerboard.leaderboards.blocks.display import fixed, rank_text
+from layerboard.leaderboards.blocks.display import fixed, loss_text, rank_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.differences import SIDE, items_of
@@ -51,7 +51,7 @@ def loss_blocks(board: Board) -> list[Block]:
     def cells(column: Column) -> dict[str, Cell]:
         losses = board.bounds[column.key].losses_of(column.best)
         named = zip(column.best["backbone"].astype(str), losses, strict=True)
-        return {name: Cell(fixed(loss, 1)) for name, loss in named}
+        return {name: Cell(loss_text(loss)) for name, loss in named}
 
     table = board_table(board, cells, floor=False) if board.compared else pd.DataFrame()
     return section(Heading(2, LOSSES), wrapped(LOSSES_NOTE), Table(table, left=2, caption=LOSSES, head=1))

@@ -56,10 +56,11 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
 
     Where scores are shares of hits, few units that differ say little about how many would: for the first
     question each side counts one more unit that differs, for the second the variance is that of the
-    hypothesis at the end of the interval. If no unit of n differs, the loss is about d^2 / n. Of other scores
-    one more unit counts that moves two candidates apart by as much as any unit of the sample does: with few
+    hypothesis at the end of the interval, and never less than the first one, so that nothing has a loss of 0
+    while another may be the best. If no unit of n differs, the loss is about d^2 / n. Of other scores one
+    more unit counts that moves two candidates apart by as much as any unit of the sample does: with few
     units, the video in which a layer fails may be missing, and the variance then knows nothing of it. What no
-    candidate does in any unit of the sample is in no bound.
+    candidate does in any unit of the sample is in no bound. Shares never lose more than all.
 
     Returns None if there are too few units to estimate a variance.
 
@@ -80,16 +81,15 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     maybe, inner, outer = _tested(height, error, normal, near)
     best = np.flatnonzero(maybe)
     quantile = np.where(near[best], inner[best, None], np.maximum(inner, outer)[best, None])
-    error, freedom = plain.pairs()
-    reach = stdtrit(freedom[best], ndtr(quantile))
-    lead, margin = -above[best], reach * error[best]
+    lead, margin = -above[best], stdtrit(freedom[best], ndtr(quantile)) * error[best]
     if isinstance(measured, Ratios) and (step := unit_step(measured)):
-        differing = _differing(measured)[best] / step**2
-        margin = step * _margins(lead / step, error[best] / step, differing, reach)
-        margin = np.minimum(margin, step / (measured.weights**2).sum() - lead)  # all are hits
+        error, freedom = plain.pairs()
+        reach, differing = stdtrit(freedom[best], ndtr(quantile)), _differing(measured)[best] / step**2
+        # never below the end that says that this one may be the best
+        margin = np.maximum(margin, step * _margins(lead / step, error[best] / step, differing, reach))
     else:
         margin += np.ptp(plain.parts[0][0], axis=1).max()
-    upper = np.maximum(0, lead + margin)
+    upper = np.clip(lead + margin, 0, _width(measured))
     upper[np.arange(len(best)), best] = 0  # no candidate is below itself
     return WithBest(upper.max(axis=0), maybe)
 
@@ -150,6 +150,15 @@ def _quantile(normal: Features, error: Floats, candidate: int, rivals: Mask) -> 
     """Quantile of the largest difference of the rivals [scores] from a candidate, in standard errors."""
     draws = largest_difference(normal, error, candidate, np.flatnonzero(rivals))
     return max(ALONE, quantile_of(draws, BEST_LEVEL))
+
+
+def _width(measured: WeightedScores) -> float:
+    """By how much two scores can differ at most; infinite for scores that are no shares."""
+    if not isinstance(measured, Ratios):
+        return 1.0
+    if measured.trials is None or not np.isfinite(hit := float(measured.trials.hit[0])):
+        return math.inf
+    return hit - measured.trials.miss
 
 
 def _differing(measured: Ratios) -> Floats:

@@ -12,7 +12,7 @@ import pytest
 
 import layerboard
 from layerboard.leaderboards.blocks.csv import read_numbers
-from layerboard.leaderboards.blocks.display import fixed, place_text, score_text
+from layerboard.leaderboards.blocks.display import fixed, loss_text, place_text, score_text
 from layerboard.leaderboards.board.tidy import TIDY
 from tests.benchmark.runs import command, leave_drawing_out
 from tests.leaderboards.outputs import measured_items, records_of, write_output
@@ -62,7 +62,7 @@ def test_pages_and_latex_show_the_best(output: Path, answers: list[dict[str, Any
         page = plain((output / "tables" / f"{answer['suite']}.md").read_text())
         assert all(cell(answer) in text for text in (page, report, latex))
         if answer["loss"]:
-            assert f"loses at most {fixed(answer['loss'], 1)} points" in report
+            assert f"loses at most {loss_text(answer['loss'])} points" in report
 
 
 def test_the_advice_is_one_on_the_screen_in_a_ticket_and_on_the_page(
@@ -82,7 +82,7 @@ def test_the_advice_is_one_on_the_screen_in_a_ticket_and_on_the_page(
         score = score_text(row["score"], row["ci_low"], row["ci_high"])
         mark = " †" if row["partial"] else ""
         assert f"{row['task']} {row['metric']}{mark} {score} (" in ticket
-        cells = [backbone, f"{row['layer']}/{row['depth']}", row["pooling"], score, fixed(row["loss"], 1)]
+        cells = [backbone, f"{row['layer']}/{row['depth']}", row["pooling"], score, loss_text(row["loss"])]
         assert " ".join(cells) in " ".join(screen.split())
         assert f'"{backbone}", layer={row["layer"]}, pooling="{row["pooling"]}"' in ticket
 
@@ -103,7 +103,7 @@ def test_show_prints_what_python_and_json_say(
         assert [*other["rivals"]] == [*answer["rivals"]]
         assert [*other["baselines"]] == [*answer["baselines"]]
         row = [f"{answer['layer']}/{answer['depth']}", answer["pooling"], cell(answer).partition(" (")[0]]
-        row += [fixed(answer["loss"], 1), fixed(answer["milliseconds"], 2)]
+        row += [loss_text(answer["loss"]), fixed(answer["milliseconds"], 2)]
         assert " ".join(row) in " ".join(shown.split())
 
 

@@ -16,7 +16,7 @@ from layerboard.leaderboards.answer.choice import (
     recommended_table,
     safe_choices,
 )
-from layerboard.leaderboards.blocks.display import bytes_text, count_text, ms_text
+from layerboard.leaderboards.blocks.display import bytes_text, count_text, loss_text, ms_text
 from tests.leaderboards.answer.test_candidates import KNN, SPAIR, changed, shown
 from tests.leaderboards.builder import NAN
 
@@ -163,3 +163,16 @@ def test_numbers_as_text() -> None:
     assert [count_text(value) for value in (12, 1500, 1_367_136, 7e9, math.nan, None)] == [
         *("12", "1.5K", "1.37M", "7G", "", "")
     ]
+
+
+def test_what_is_lost_at_most_is_rounded_up() -> None:
+    losses = {
+        0.0: "0.0",
+        0.004: "0.1",
+        2.0: "2.0",
+        2.0 + 1e-12: "2.0",
+        2.01: "2.1",
+        100.0: "100.0",
+        math.nan: "",
+    }
+    assert [loss_text(loss) for loss in losses] == [*losses.values()]

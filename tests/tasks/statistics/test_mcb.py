@@ -190,3 +190,28 @@ def test_a_wrong_rejection_is_as_rare_as_the_level_says() -> None:
     p = np.random.default_rng(0).random((4000, 8))
     wrong = np.mean([(holm(row) < 0.05).any() for row in p])
     assert 0.04 < wrong < 0.06
+
+
+def test_nothing_is_shown_to_be_the_best_while_another_may_be():
+    """As marks, ranks and losses of one page: a layer loses nothing only where it alone may be the best."""
+    alone = 0
+    for seed in range(300):
+        g = np.random.default_rng(seed)
+        units, layers = int(g.integers(8, 400)), int(g.integers(2, 9))
+        shared = g.random(units)[:, None]
+        right = shared + g.normal(0, g.choice([0.02, 0.2]), (units, layers)) < g.uniform(0.3, 1, layers)
+        found = compare_with_best(hits(right))
+        assert ((found.loss == 0) == (found.maybe & (found.maybe.sum() == 1))).all(), seed
+        alone += int((found.loss == 0).any())
+    assert 50 < alone < 250
+
+
+@pytest.mark.parametrize("units", [2, 3, 5])
+def test_no_share_loses_more_than_all(units):
+    """Means of percentages of a few videos, of which the last ones fail in all."""
+    values = np.random.default_rng(units).uniform(0, 100, (units, 6))
+    values[:, 3:] /= 40
+    measured, trials = ratios(values), Trials(np.full(units, 1e6), np.full(6, 100.0))
+    unlimited, shares = map(compare_with_best, (measured, replace(measured, trials=trials)))
+    assert unlimited.loss.max() > 100
+    np.testing.assert_allclose(shares.loss, np.minimum(unlimited.loss, 100))
