@@ -30,7 +30,8 @@ INTERVAL = """\
 
 COLUMN_MAYBE = """\
 `≈` marks backbones that are {not_worse} than the best of their column: the best on average is among
-these and the bold one (95 %; each column holds by itself). """
+these and the bold one (95 %; each column holds by itself). Differences on the same items decide, so a lower
+score may have the mark where a higher one has none. """
 
 UNTESTED = """\
 Not tested against the best of the column, since per-item scores of the same images are missing: {names}."""
