@@ -126,12 +126,15 @@ def _far(stage: rich.Task) -> str:
 
 
 def until_end(seconds: float) -> str:
-    """How long something still takes, in words; from an hour on also the time of day of its end."""
+    """How long something still takes if its speed stays, in words; from an hour on also when it ends.
+
+    It does not stay where backbones that come later are larger, or scored by more.
+    """
     if seconds < 60:
-        return f"about {seconds:.0f} s left"
+        return f"about {seconds:.0f} s left at this pace"
     hours, minutes = divmod(max(1, round(seconds / 60)), 60)
     left = f"{hours:,} h {minutes:02} min" if hours else f"{minutes} min"
-    return ", ".join(filter(None, [f"about {left} left", clock_of_end(seconds)]))
+    return ", ".join(filter(None, [f"about {left} left at this pace", clock_of_end(seconds)]))
 
 
 def clock_of_end(seconds: float) -> str:

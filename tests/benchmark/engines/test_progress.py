@@ -41,7 +41,7 @@ def test_where_no_bar_is_shown_a_long_stage_says_how_far_it_is(monkeypatch: pyte
     now = [1000.0]
     monkeypatch.setattr("layerboard.benchmark.engines.progress.perf_counter", lambda: now[0])
     said = io.StringIO()
-    report = Terminal(Console(file=said, force_terminal=False, width=100))
+    report = Terminal(Console(file=said, force_terminal=False, width=200))
     with report.bar("all backbones", 1200, "images") as advance, report.bar("one", 5, "images") as inner:
         for _ in range(5):
             now[0] += 25
@@ -70,12 +70,12 @@ def test_who_waits_for_hours_is_told_when_they_end(monkeypatch: pytest.MonkeyPat
             return datetime(2026, 11, 27, 14, 10)
 
     monkeypatch.setattr("layerboard.benchmark.engines.progress.datetime", Clock)
-    assert until_end(42.4) == "about 42 s left"
-    assert until_end(61) == "about 1 min left"
-    assert until_end(3599) == "about 1 h 00 min left"
-    assert until_end(3.5 * 3600) == "about 3 h 30 min left, ends about 17:40"
-    assert until_end(20 * 3600) == "about 20 h 00 min left, ends about Sat 28 Nov, 10:10"
-    assert until_end(1e15).endswith(" min left")
+    assert until_end(42.4) == "about 42 s left at this pace"
+    assert until_end(61) == "about 1 min left at this pace"
+    assert until_end(3599) == "about 1 h 00 min left at this pace"
+    assert until_end(3.5 * 3600) == "about 3 h 30 min left at this pace, ends about 17:40"
+    assert until_end(20 * 3600) == "about 20 h 00 min left at this pace, ends about Sat 28 Nov, 10:10"
+    assert until_end(1e15).endswith(" min left at this pace")
 
 
 class Heard(Reporter):
@@ -156,7 +156,7 @@ def test_one_line_is_written_over_and_goes_away(monkeypatch: pytest.MonkeyPatch)
         advance(5)
         report.say("a line that stays")
         advance(5)
-    assert "all: 5 of 20 images, 1/s, about 18 s left" in shown
+    assert "all: 5 of 20 images, 1/s, about 18 s left at this pace" in shown
     assert any(text.startswith("a line that stays\nall: 10 of 20 images, ") for text in shown)
     assert shown[-1] == "a line that stays"
 
