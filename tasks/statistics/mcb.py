@@ -18,7 +18,13 @@ from layerboard.tasks.statistics.draws import (
     with_one_more,
     z_scores,
 )
-from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, WeightedScores, without_rounding
+from layerboard.tasks.statistics.uncertainty import (
+    LEVEL,
+    Uncertainty,
+    WeightedScores,
+    farthest_apart,
+    without_rounding,
+)
 from layerboard.tasks.statistics.weighted import Ratios
 
 ALONE = float(ndtri((1 + LEVEL) / 2))  # least quantile, so that one statement alone is wrong in at most 2.5 %
@@ -89,7 +95,7 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
         margin = np.maximum(margin, step * _margins(lead / step, error[best] / step, differing, reach))
     else:
         margin += np.ptp(plain.parts[0][0], axis=1).max()
-    upper = np.clip(lead + margin, 0, _width(measured))
+    upper = np.clip(lead + margin, 0, farthest_apart(measured))
     upper[np.arange(len(best)), best] = 0  # no candidate is below itself
     return WithBest(upper.max(axis=0), maybe)
 
@@ -143,22 +149,14 @@ def compare_groups(measured: WeightedScores, is_first: Mask, seed: int = 0) -> G
         ends.append(lowest)
         tails.append(largest_p)
     value = float(scores[is_first].max() - scores[~is_first].max())
-    return Groups(value, ends[0], -ends[1], min(1.0, 2 * min(tails)))
+    most = farthest_apart(measured)
+    return Groups(value, max(ends[0], -most), min(-ends[1], most), min(1.0, 2 * min(tails)))
 
 
 def _quantile(normal: Features, error: Floats, candidate: int, rivals: Mask) -> float:
     """Quantile of the largest difference of the rivals [scores] from a candidate, in standard errors."""
     draws = largest_difference(normal, error, candidate, np.flatnonzero(rivals))
     return max(ALONE, quantile_of(draws, BEST_LEVEL))
-
-
-def _width(measured: WeightedScores) -> float:
-    """By how much two scores can differ at most; infinite for scores that are no shares."""
-    if not isinstance(measured, Ratios):
-        return 1.0
-    if measured.trials is None or not np.isfinite(hit := float(measured.trials.hit[0])):
-        return math.inf
-    return hit - measured.trials.miss
 
 
 def _differing(measured: Ratios) -> Floats:

@@ -226,6 +226,15 @@ def intervals(measured: WeightedScores) -> tuple[Floats, Floats]:
     return low, high
 
 
+def farthest_apart(measured: WeightedScores) -> float:
+    """The largest difference that two scores can have; infinite for scores that are no shares."""
+    if not isinstance(measured, Ratios):
+        return 1.0
+    if measured.trials is None or not np.isfinite(hit := float(measured.trials.hit[0])):
+        return np.inf
+    return hit - measured.trials.miss
+
+
 def differences(measured: WeightedScores, reference: int) -> Differences:
     """Differences of all scores from that of the reference, with Student's paired intervals and p.
 
@@ -240,7 +249,8 @@ def differences(measured: WeightedScores, reference: int) -> Differences:
     reach = stdtrit(freedom, (1 + LEVEL) / 2) * error
     with np.errstate(divide="ignore"):
         p = 2 * stdtr(freedom, -np.abs(value) / np.where(value == 0, 1, error))
-    return Differences(value, value - reach, value + reach, p)
+    most = farthest_apart(measured)
+    return Differences(value, np.maximum(value - reach, -most), np.minimum(value + reach, most), p)
 
 
 def paired_halves(measured: WeightedScores) -> tuple[Floats, Floats]:
