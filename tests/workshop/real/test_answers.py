@@ -1,0 +1,29 @@
+"""The answers of trained networks on each photograph, which are committed beside their board."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from layerboard.leaderboards.records.items import read_items
+
+BOARD = Path(__file__).parents[3] / "leaderboards" / "real"
+PLACE = ["layer", "tap", "pooling"]
+
+
+def test_the_answers_on_each_photograph_give_every_number_of_the_board() -> None:
+    board = pd.read_csv(BOARD / "images-tiny-imagenet-50-fb244128.csv", low_memory=False)
+    board = board[board["task"] == "knn"].set_index("backbone")
+    folders = {str(pd.read_parquet(path)["backbone"][0]): path for path in BOARD.glob("knn/records/*/*.parquet")}
+    assert {*folders} == {*board.index}
+    for name, records in folders.items():
+        rows = board.loc[name].set_index(["metric", *PLACE])["value"]
+        values = {}
+        for (layer, tap, pooling), items in read_items(BOARD / "knn/items" / Path(*records.parts[-2:])).items():
+            values |= {
+                (metric, layer, tap, pooling): items.values[statistic.column].mean()
+                for metric, statistic in items.statistics.items()
+                if metric.startswith("top")
+            }
+        assert rows.to_dict().keys() >= values.keys(), name
+        assert values == pytest.approx({place: rows[place] for place in values}, abs=1e-4), name
