@@ -14,12 +14,13 @@ PLACE = ["layer", "tap", "pooling"]
 def test_the_answers_on_each_photograph_give_every_number_of_the_board() -> None:
     board = pd.read_csv(BOARD / "images-tiny-imagenet-50-fb244128.csv", low_memory=False)
     board = board[board["task"] == "knn"].set_index("backbone")
-    folders = {str(pd.read_parquet(path)["backbone"][0]): path for path in BOARD.glob("knn/records/*/*.parquet")}
+    paths = BOARD.glob("knn/records/*/*.parquet")
+    folders = {str(pd.read_parquet(path)["backbone"][0]): path for path in paths}
     assert {*folders} == {*board.index}
     for name, records in folders.items():
         rows = board.loc[name].set_index(["metric", *PLACE])["value"]
-        values = {}
-        for (layer, tap, pooling), items in read_items(BOARD / "knn/items" / Path(*records.parts[-2:])).items():
+        answers, values = read_items(BOARD / "knn/items" / Path(*records.parts[-2:])), {}
+        for (layer, tap, pooling), items in answers.items():
             values |= {
                 (metric, layer, tap, pooling): items.values[statistic.column].mean()
                 for metric, statistic in items.statistics.items()
