@@ -26,8 +26,7 @@ from layerboard.zoo.load.checkpoint import (
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.networks import LAYOUTS, Names, choice_in_words, networks_of
 from layerboard.zoo.references import PART, find_object, is_local, split_part
-from layerboard.zoo.spec import BackboneSpec, Layer
-from layerboard.zoo.spec.weights import WeightFile
+from layerboard.zoo.spec import BackboneSpec, Layer, WeightFile
 
 
 class FileLoader(OriginLoader):

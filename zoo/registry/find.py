@@ -12,9 +12,8 @@ from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError, either, ensure, few_of
 from layerboard.zoo.references import is_local
 from layerboard.zoo.registry.local_names import named_locally
-from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec import NO_FILE, BackboneSpec
 from layerboard.zoo.spec.origin import TRANSFORMERS, origin_of
-from layerboard.zoo.spec.weights import NO_FILE
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
 _PLACES = {spec: number for number, spec in enumerate(SPECS)}
