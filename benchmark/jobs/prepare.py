@@ -36,7 +36,7 @@ from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
 from layerboard.zoo.reading import read_regular
-from layerboard.zoo.registry.local_names import write_local_names
+from layerboard.zoo.registry.find import write_local_names
 from layerboard.zoo.spec import entry_name
 
 
