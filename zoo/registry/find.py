@@ -1,4 +1,4 @@
-"""All backbones by name, the meaning of a pattern, Hub id or directory, and short names. Imports nothing heavy."""
+"""All backbones by name, what a pattern, Hub id or directory means, and short names. Imports nothing heavy."""
 
 import json
 import re
