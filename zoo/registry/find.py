@@ -1,4 +1,4 @@
-"""All backbones by name, what a pattern, Hub id or directory means, and short names. Imports nothing heavy."""
+"""All backbones by name, what a pattern, Hub id or directory means, and short names. It imports little."""
 
 import json
 import re
