@@ -73,7 +73,7 @@ def find_each(
                 twice = f"Two backbones are called '{spec.name}'; give one of them another name."
                 ensure(spec == given or path, twice)
             matches[pattern] = [spec]
-    named = dict(zip(others.values(), named_locally([*others.values()], known), strict=True))
+    named = dict(zip(others.values(), named_locally([*others.values()], known or {}), strict=True))
     return {pattern: tuple(named.get(spec, spec) for spec in specs) for pattern, specs in matches.items()}
 
 
@@ -136,17 +136,14 @@ def path_digest(path: str) -> str:
     return blake2b(path.encode(errors="surrogateescape"), digest_size=8).hexdigest()
 
 
-def named_locally(
-    specs: Sequence[BackboneSpec], known: Mapping[str, str] | None = None
-) -> list[BackboneSpec]:
+def named_locally(specs: Sequence[BackboneSpec], known: Mapping[str, str]) -> list[BackboneSpec]:
     """Backbones, of which those that a path alone names are called by its last folder.
 
-    Of two alike the name has as many folders as tell them apart. ``known`` are names that were given before,
-    with the digests of their paths (`path_digest`).
+    Of two alike the name has as many folders as tell them apart; ``known`` is that of `short_names`.
     """
     local = [spec for spec in specs if spec.name not in _BY_NAME and spec.path]
     paths = {spec: (spec.origin.mark, spec.path) for spec in local}
-    names = short_names(paths, {spec.name for spec in specs if spec not in paths}, known or {})
+    names = short_names(paths, {spec.name for spec in specs if spec not in paths}, known)
     return [replace(spec, name=names.get(spec, spec.name)) for spec in specs]
 
 
@@ -183,16 +180,14 @@ def read_local_names(output: Path) -> dict[str, str]:
         return {}
 
 
-def write_local_names(
-    specs: Iterable[BackboneSpec], output: Path, series: Mapping[str, str] | None = None
-) -> None:
+def write_local_names(specs: Iterable[BackboneSpec], output: Path, series: Mapping[str, str]) -> None:
     """Keep the names of directories and files of this machine for later runs into the same folder.
 
     ``series`` are names of trainings by the paths of their folders.
     """
     before = read_local_names(output)
     paths = {spec.entry: spec.path for spec in specs if spec.entry not in _BY_NAME and spec.path}
-    paths |= {name: path for path, name in (series or {}).items()}
+    paths |= {name: path for path, name in series.items()}
     names = before | {name: path_digest(path) for name, path in paths.items()}
     if names != before:
         write_whole(output / LOCAL_NAMES, json.dumps(names, indent=1, sort_keys=True) + "\n")
