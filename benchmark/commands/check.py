@@ -34,11 +34,6 @@ UNCOUNTED = (
     "Near-duplicates are not counted yet: layerboard run --images DIR -o {output} counts those of "
     "images without groups, by the vectors of a backbone, and writes the pairs."
 )
-PAIRED = "Pairs of near-duplicates, as runs have counted them, are in {path}."
-GONE = (
-    "The pairs of near-duplicates are not in {path}; a run of the same images into another folder has them."
-)
-UNPAIRED = "A run found no near-duplicates among these images."
 
 
 class CheckRequest(DeviceOptions, DataOptions):
@@ -243,10 +238,13 @@ def _near_duplicates(output: Path, data: "Sequence[Data]") -> tuple[str, tuple[P
     names = (recorded_name(output, own_name(each)) for each in data)
     known = [counts[name] for name in names if name in counts]
     if known and not any(each.share for each in known):
-        return UNPAIRED, ()
+        return "A run found no near-duplicates among these images.", ()
     if not known:
         return UNCOUNTED.format(output=output), ()
-    return (PAIRED.format(path=path), (path,)) if path.is_file() else (GONE.format(path=path), ())
+    if path.is_file():
+        return f"Pairs of near-duplicates, as runs have counted them, are in {path}.", (path,)
+    others = "a run of the same images into another folder has them"
+    return f"The pairs of near-duplicates are not in {path}; {others}.", ()
 
 
 def _unreadable(image: "Sample") -> str:
