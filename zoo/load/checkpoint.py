@@ -8,6 +8,7 @@ import warnings
 import zipfile
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -158,7 +159,12 @@ def _require_short(listed: int) -> None:
 
 
 def _read_pickle(path: Path) -> dict[str, Any]:
-    sizes = {name.rpartition("/")[2]: size for name, size in _zip_sizes(path).items()}
+    sizes = dict[str, int]()  # of the files in a zip archive, by their last names; none if it is no such
+    with (
+        suppress(OSError, ValueError, NotImplementedError, zipfile.BadZipFile),
+        zipfile.ZipFile(path) as opened,
+    ):
+        sizes = {info.filename.rpartition("/")[2]: info.file_size for info in opened.infolist()}
     if "constants.pkl" in sizes:  # as OpenAI publishes CLIP: loading it would execute it
         raise InputError(
             f"{path} is a TorchScript program, which is not run; if you trust it, export its weights with "
@@ -199,15 +205,6 @@ def refuse_pages(path: Path) -> bytes:
     for pattern, kind, advice in _PAGES:
         ensure(not re.match(pattern, head, re.IGNORECASE), f"{path} is {kind}; {advice}.")
     return head
-
-
-def _zip_sizes(path: Path) -> dict[str, int]:
-    """Bytes of each file in a zip archive, by its name there; {} if it is none, or cannot be read."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {info.filename: info.file_size for info in archive.infolist()}
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        return {}
 
 
 def _refuse_without_weights(directory: Path, expected: str) -> NoReturn:
