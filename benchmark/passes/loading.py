@@ -81,6 +81,7 @@ class Unreadable:
     """An image that could not be decoded."""
 
     group: int
+    position: int
     reason: str
 
 
@@ -143,7 +144,7 @@ class Loader:
         try:
             pixels, size = self.rendering(source.groups[group].samples[position], source.view)
         except UnreadableImageError as error:
-            return Unreadable(group, str(error))
+            return Unreadable(group, position, str(error))
         return Batch(pixels, (Member(group, position, len(pixels), size),))
 
 
