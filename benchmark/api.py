@@ -36,7 +36,6 @@ from layerboard.zoo.spec import Variant
 class RunSummary:
     """Result of a run."""
 
-    suite: str  # name under which its records are stored
     output: Path  # folder of records, items and pages
     plan: Plan  # work of the run
     done: PassResult
@@ -112,7 +111,7 @@ def _execute(request: Request, prepared: Prepared, report: Reporter) -> RunSumma
         if request.images:
             count_near_duplicates(prepared.backbones, board, output, report)
     return RunSummary(
-        suite, output, prepared.run.plan, done, seconds, records, board, state_of(output), tuple(suites)
+        output, prepared.run.plan, done, seconds, records, board, state_of(output), tuple(suites)
     )
 
 

@@ -1,18 +1,23 @@
 """Whether data, or libraries and machine, are as they should be: `check` and `layerboard.check`."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import asdict
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import public
 from layerboard.benchmark.commands.result import Files, Result
+from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words
 from layerboard.benchmark.forms.request import DataOptions, DeviceOptions
-from layerboard.benchmark.machine import diagnoses
-from layerboard.zoo.errors import InputError, ensure, some
+from layerboard.zoo.errors import InputError, ensure, first_line, some
+from layerboard.zoo.libraries import OURS
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
     from layerboard.tasks.datasets.catalogue import Inspection
     from layerboard.zoo.spec import BackboneSpec
 
+EXTRAS = ("heic", "timm", "onnx", "video", "ray")
+LEAST_DISK = 2**30  # free bytes that a small run may need
 SOUND = "Nothing is wrong with versions, devices and cache; of the libraries only torch was imported."
 SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
 REFUSED = "refused"  # state of weights that are not what their name says
@@ -27,11 +34,6 @@ UNCOUNTED = (
     "Near-duplicates are not counted yet: layerboard run --images DIR -o {output} counts those of "
     "images without groups, by the vectors of a backbone, and writes the pairs."
 )
-PAIRED = "Pairs of near-duplicates, as runs have counted them, are in {path}."
-GONE = (
-    "The pairs of near-duplicates are not in {path}; a run of the same images into another folder has them."
-)
-UNPAIRED = "A run found no near-duplicates among these images."
 
 
 class CheckRequest(DeviceOptions, DataOptions):
@@ -236,10 +238,13 @@ def _near_duplicates(output: Path, data: "Sequence[Data]") -> tuple[str, tuple[P
     names = (recorded_name(output, own_name(each)) for each in data)
     known = [counts[name] for name in names if name in counts]
     if known and not any(each.share for each in known):
-        return UNPAIRED, ()
+        return "A run found no near-duplicates among these images.", ()
     if not known:
         return UNCOUNTED.format(output=output), ()
-    return (PAIRED.format(path=path), (path,)) if path.is_file() else (GONE.format(path=path), ())
+    if path.is_file():
+        return f"Pairs of near-duplicates, as runs have counted them, are in {path}.", (path,)
+    others = "a run of the same images into another folder has them"
+    return f"The pairs of near-duplicates are not in {path}; {others}.", ()
 
 
 def _unreadable(image: "Sample") -> str:
@@ -249,3 +254,67 @@ def _unreadable(image: "Sample") -> str:
     except InputError as error:
         return str(error)
     return ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was looked at, a sentence about it, and whether something is wrong with it."""
+
+    what: str
+    sentence: str
+    wrong: bool = False
+
+    def __str__(self) -> str:
+        return f"{'WRONG' if self.wrong else 'ok':<5}  {self.what}: {self.sentence}"
+
+
+def diagnoses() -> Iterator[Diagnosis]:
+    """What was found of the libraries, the devices and the cache, part by part."""
+    yield Diagnosis(OURS, f"{version(OURS)}, Python {sys.version.split()[0]} on {sys.platform}")
+    yield from _libraries()
+    try:
+        import torch
+    except Exception as error:
+        yield Diagnosis("devices", f"torch cannot be imported ({first_line(error)})", wrong=True)
+    else:
+        built = f"torch is built for {f'CUDA {torch.version.cuda}' if torch.version.cuda else 'no CUDA'}"
+        names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+        yield Diagnosis("devices", f"{', '.join([f'{os.cpu_count()} CPU cores', *names])}; {built}")
+    yield _cache()
+
+
+def _libraries() -> Iterator[Diagnosis]:
+    """Whether each library that this package or one of its extras needs is there, in a version that fits."""
+    from packaging.requirements import Requirement
+
+    # needed by none of ours; if it does not fit torch, it breaks transformers
+    every = [*map(Requirement, requires(OURS) or ()), Requirement("torchvision; extra == 'timm'")]
+    needed: dict[str, tuple[Requirement, str]] = {}
+    for extra in ("", *EXTRAS):
+        for each in every:
+            if each.marker is None or each.marker.evaluate({"extra": extra}):
+                needed.setdefault(each.name, (each, extra))
+    for name, (each, extra) in needed.items():
+        install = f"pip install '{OURS}[{extra}]'" if extra else f"pip install '{name}{each.specifier}'"
+        try:
+            present = version(name)
+        except PackageNotFoundError:
+            yield Diagnosis(name, f"is not installed ({install})", wrong=not extra)
+            continue
+        fits = each.specifier.contains(present, prereleases=True)
+        needs = f"{present} is installed, and {name}{each.specifier} is needed: {install}"
+        yield Diagnosis(name, present if fits else needs, wrong=not fits)
+
+
+def _cache() -> Diagnosis:
+    """Whether the cache, or the nearest folder above it that exists, can be written and has room."""
+    remedy = "give --cache DIR, or set LAYERBOARD_CACHE"
+    try:
+        folder = parsers.default_cache()
+        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+        with tempfile.TemporaryFile(dir=there):
+            free = shutil.disk_usage(there).free
+    except (OSError, InputError) as error:
+        return Diagnosis("cache", f"it cannot be written ({first_line(error)}); {remedy}", wrong=True)
+    few = free < LEAST_DISK
+    return Diagnosis("cache", f"{folder}, {free / 1e9:,.1f} GB are free{f'; {remedy}' if few else ''}", few)

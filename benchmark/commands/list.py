@@ -18,9 +18,8 @@ from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.errors import InputError, counted, ensure, unknown
 from layerboard.zoo.registry.find import all_specs, find
-from layerboard.zoo.spec import FAMILIES, BackboneSpec
+from layerboard.zoo.spec import FAMILIES, FINGERPRINTS, BackboneSpec
 from layerboard.zoo.spec.seen import training_size
-from layerboard.zoo.spec.weights import FINGERPRINTS
 
 What = Literal["backbones", "tasks", "datasets", "suites", "protocols"]
 

@@ -129,10 +129,18 @@ def whole_backbone(request: LoadRequest) -> "tuple[Backbone, View]":
     """The backbone with all of its layers, and the view that preprocesses images for it."""
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.plan.plan import view_for
+    from layerboard.tasks.framework.protocols import find_protocol
+    from layerboard.tasks.framework.registry import NO_DATA, config_of, find_tasks
+    from layerboard.tasks.framework.sources import IMAGES
     from layerboard.zoo.load.backbone import load_backbone
 
-    spec, view, device = _spec(request), _view(request), find_device(request.device)
-    return load_backbone(spec, device=device, cache_dir=request.cache), view_for(spec, view)
+    spec, rules = _spec(request), find_protocol(request.protocol)
+    (task,) = find_tasks((request.task,))[:1]
+    ensure(rules.covers(task.name), f"the protocol {rules.name} covers only {', '.join(rules.tasks or ())}")
+    ensure(task.role != NO_DATA, f"{task.name} uses no images; name a task that does, such as knn")
+    config = rules.config_for(IMAGES) if task.role == "classification" else config_of(rules, task.name)
+    device = find_device(request.device)
+    return load_backbone(spec, device=device, cache_dir=request.cache), view_for(spec, config.view)
 
 
 class CompressionCall(Form, kw_only=False):
@@ -193,20 +201,6 @@ def _float32(vectors: "ArrayLike") -> "NDArray[np.float32]":
     import torch
 
     return np.asarray(vectors.cpu() if isinstance(vectors, torch.Tensor) else vectors, np.float32)
-
-
-def _view(request: LoadRequest) -> "View":
-    from layerboard.tasks.framework.protocols import find_protocol
-    from layerboard.tasks.framework.registry import NO_DATA, config_of, find_tasks
-    from layerboard.tasks.framework.sources import IMAGES
-
-    rules = find_protocol(request.protocol)
-    (task,) = find_tasks((request.task,))[:1]
-    ensure(rules.covers(task.name), f"the protocol {rules.name} covers only {', '.join(rules.tasks or ())}")
-    ensure(task.role != NO_DATA, f"{task.name} uses no images; name a task that does, such as knn")
-    choice = rules.config_for(IMAGES) if task.role == "classification" else config_of(rules, task.name)
-    view: View = choice.view
-    return view
 
 
 def _spec(request: LoadRequest) -> BackboneSpec:

@@ -30,8 +30,7 @@ from layerboard.benchmark.forms.option import ByName, Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 from layerboard.leaderboards.blocks.display import MAX_LOSS, task_display
 from layerboard.zoo.errors import InputError, counted, fitting, require_known, some
-from layerboard.zoo.registry.find import all_specs
-from layerboard.zoo.registry.local_names import as_path, read_local_names
+from layerboard.zoo.registry.find import all_specs, as_path, read_local_names
 from layerboard.zoo.spec import Variant
 from layerboard.zoo.spec.origin import origin_by_mark
 

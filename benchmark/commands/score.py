@@ -77,16 +77,14 @@ ANY_OTHER = Scorer("vectors:score_task", takes="protocol ground_truth")  # task 
 SEVERAL_FILES = ("cka", "index")  # tasks that take them
 
 
-def scored_task(value: object) -> str:
-    """The name of a scorer or of a task; raises InputError for a name that none has."""
-    name = parsers.text(value)
-    return name if name in SCORERS else parsers.tasks(name)[0]
-
-
 class ScoreRequest(JsonOption, panel="Files"):
     """Options of `score`: a task, files, and numbers."""
 
-    task: Plain[str] = Option(..., "A task of the list above, or module:NAME of your own.", scored_task)
+    task: Plain[str] = Option(
+        ...,
+        "A task of the list above, or module:NAME of your own.",
+        lambda name: name if name in SCORERS else parsers.tasks(name)[0],
+    )
     features: Paths = Option(
         (),
         "An .npz archive of vectors or grids; spair: a folder of [<category>/]<image>.npy, each a grid [side "

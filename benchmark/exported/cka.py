@@ -79,14 +79,10 @@ def compare_arrays(
             values = as_floats(array[start : start + size], where, "[n ...]", wide=True)
             batch.append(torch.from_numpy(values.copy()).flatten(1))
         if estimator == "biased":
-            grams = torch.stack([metric.gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(
-                1
-            )
+            grams = torch.stack([metric.gram_matrix(each).flatten() / (len(each) - 1) for each in batch])
             biased += grams @ grams.T
         else:
-            unbiased.add(
-                torch.stack([metric.centred_gram(values, min_max=config.min_max) for values in batch])
-            )
+            unbiased.add(torch.stack([metric.centred_gram(each, min_max=config.min_max) for each in batch]))
     return metric.normalise(biased) if estimator == "biased" else unbiased.matrix(), size, used
 
 

@@ -32,7 +32,6 @@ _CODE = ("backbones", "tasks")  # options that take module:name
 _QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'')
 _DOTTED = re.compile(rf"(?:[\w-]+\s*\.\s*){{{DEEPEST}}}")  # the parser's time is quadratic in a key's parts
 _HALF = re.compile(r"\\u[dD][89a-fA-F]..")  # a surrogate, which no text of a file can hold
-_FLAG = re.compile(r"(?<![\w-])--(?=[a-z])")
 _HEAD = """\
 # What ran last into this folder. `layerboard run --campaign THIS_FILE` goes on with it; with `--output DIR`,
 # it runs again there. Relative paths start at the folder of this file.
@@ -152,11 +151,6 @@ def require_harmless(name: str, values: Mapping[str, Any], options: Options) -> 
                     f"{file}: {option.name} has {shortened(text)}, {what}, which a file cannot name alone; "
                     f"give {option.flag}, too, if you trust it"
                 )
-
-
-def in_campaign(name: str, text: str) -> str:
-    """A sentence about an option, as one about the key of a campaign file."""
-    return f"{campaign_file(name)}: {_FLAG.sub('', text)}"
 
 
 def campaign_text(values: Mapping[str, object], options: Options, folder: Path, pins: object = ()) -> str:

@@ -53,7 +53,8 @@ class WrongValueError(Exception):
 
         It names the likely one, or gives advice without one.
         """
-        parts = [part.strip() for each in _texts(given) for part in each.split(",")]
+        every = given if isinstance(given, list | tuple) else (given,)
+        parts = [part.strip() for text in every if isinstance(text, str) for part in text.split(",")]
         wrong = [part for part in parts if part not in choices]
         close = likely("value", wrong[0], choices) if wrong else []
         return cls(expected, given, f"did you mean {either(close)}?" if close else (wrong and advice) or "")
@@ -71,12 +72,6 @@ def described(value: object) -> str:
     if isinstance(value, Path) or type(value).__module__ == "builtins":
         return shortened(value)
     return f"an object of {type(value).__module__.partition('.')[0]}: {type(value).__name__}"
-
-
-def _texts(value: object) -> list[str]:
-    """The texts in a value that may be no text."""
-    each = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
-    return [text for text in each if isinstance(text, str)]
 
 
 def choice(value: Any, choices: Collection[str]) -> Any:  # noqa: ANN401  # a literal of the option's own

@@ -3,6 +3,7 @@
 The command ``run`` and the function ``layerboard.run`` are made from it.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from fnmatch import fnmatchcase
@@ -11,13 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.campaign import (
-    campaign_file,
-    campaign_options,
-    in_campaign,
-    plain_value,
-    require_harmless,
-)
+from layerboard.benchmark.forms.campaign import campaign_file, campaign_options, plain_value, require_harmless
 from layerboard.benchmark.forms.option import (
     Form,
     OnePath,
@@ -34,6 +29,7 @@ from layerboard.tasks.framework.transforms import parse_compression, parse_trans
 from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.spec import Dtype, Tap, entry_name
 
+_FLAG = re.compile(r"(?<![\w-])--(?=[a-z])")
 StoreDtype = Literal["float32", "float16"]
 TargetChoice = Literal["class", "number", "labels"]
 # auto, or a rule of `zoo.load.adapters`
@@ -359,7 +355,8 @@ class Request(ResultsOptions, DeviceOptions, LayerOptions, DataOptions, kw_only=
             values = vars(Request(**options))
             alone = [each for each in declared(Request) if each.name in options.keys() - given.keys()]
         except InputError as error:
-            raise InputError(in_campaign(name, str(error))) from error
+            # a sentence about an option as one about the key of a file
+            raise InputError(f"{campaign_file(name)}: {_FLAG.sub('', str(error))}") from error
         require_harmless(name, values, alone)
         for own, other in (("data", "images"), ("images", "data")):
             if own in given and other in options and other not in given:

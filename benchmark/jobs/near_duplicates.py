@@ -40,7 +40,10 @@ def count_near_duplicates(
     left out.
     """
     before = read_near_duplicates(output)
-    counts, pairs = {**before}, _read_pairs(output)
+    counts, pairs = {**before}, dict[str, pd.DataFrame]()
+    with suppress(OSError, ValueError, KeyError):  # there are none, or another file is in their place
+        every = read_csv_table(output / NEAR_DUPLICATE_PAIRS).groupby("dataset", sort=False)
+        pairs = {str(dataset): rows.drop(columns="dataset") for dataset, rows in every}
     for dataset in dict.fromkeys(column.dataset for column in board.columns):
         judge = find_judge(column for column in board.columns if column.dataset == dataset)
         if dataset in counts and counts[dataset].backbone == judge:
@@ -64,14 +67,6 @@ def count_near_duplicates(
         if pairs:
             frame = pd.concat(pairs, names=["dataset"]).reset_index(0)
             write_whole(output / NEAR_DUPLICATE_PAIRS, csv_text(frame))
-
-
-def _read_pairs(output: Path) -> dict[str, pd.DataFrame]:
-    """The pairs that earlier runs have written, by dataset."""
-    with suppress(OSError, ValueError, KeyError):  # there are none, or another file is in their place
-        every = read_csv_table(output / NEAR_DUPLICATE_PAIRS).groupby("dataset", sort=False)
-        return {str(dataset): rows.drop(columns="dataset") for dataset, rows in every}
-    return {}
 
 
 def _table(task: Task, files: Sequence[str], found: near_duplicates.NearDuplicatePairs) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews, Loader, r
 from layerboard.benchmark.passes.one_pass import Listener, Listeners, PassResult, run_pass
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
 from layerboard.benchmark.passes.timing import best_batch
-from layerboard.benchmark.plan.folders import require_writable_folder
+from layerboard.benchmark.plan.location import require_writable_folder
 from layerboard.benchmark.plan.plan import VECTORS
 from layerboard.tasks.analyses.cost import CostTask
 from layerboard.tasks.framework.task import Task

@@ -15,8 +15,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, ScoreJob, Setup
 from layerboard.benchmark.passes.failures import Failure, failure
 from layerboard.benchmark.plan.backbones import find_backbones
-from layerboard.benchmark.plan.folders import require_writable
-from layerboard.benchmark.plan.location import find_data, find_protocols
+from layerboard.benchmark.plan.location import find_data, find_protocols, require_writable
 from layerboard.benchmark.plan.lock import (
     Lock,
     at_locked_revision,
@@ -37,7 +36,7 @@ from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
 from layerboard.zoo.reading import read_regular
-from layerboard.zoo.registry.local_names import write_local_names
+from layerboard.zoo.registry.find import write_local_names
 from layerboard.zoo.spec import entry_name
 
 

@@ -15,11 +15,9 @@ from layerboard.tasks.framework.sets import FREE, is_possible
 from layerboard.zoo.errors import InputError, ensure, some
 from layerboard.zoo.load.backbone import describe_backbone
 from layerboard.zoo.references import is_local, split_part
-from layerboard.zoo.registry.find import all_specs, find_each, registry_first
-from layerboard.zoo.registry.local_names import read_local_names
-from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Variant
+from layerboard.zoo.registry.find import all_specs, find_each, read_local_names, registry_first
+from layerboard.zoo.spec import NO_FILE, OWN_POSITIONS, BackboneSpec, Variant
 from layerboard.zoo.spec.origin import ORIGINAL, TIMM, TRANSFORMERS
-from layerboard.zoo.spec.weights import NO_FILE
 from layerboard.zoo.view.geometry import nearest_multiple
 
 NO_WEIGHTS = (

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.leaderboards.records.record import recorded_name
@@ -21,6 +21,9 @@ from layerboard.tasks.framework.task import Needs, Task
 from layerboard.zoo.errors import InputError, MissingDataError, ensure
 
 Reader = Callable[[DatasetEntry[Data], Path], Data]
+Own = Callable[[], Mapping[str, Data]]  # reads the user's own datasets, by their names in records
+# of the suite; one of the user's own, by its name and the role that it serves; None: the task takes no data
+Served = DatasetEntry[Data] | tuple[str, str] | None
 
 
 def read_dataset(entry: DatasetEntry[Data], data: Path) -> Data:
@@ -158,31 +161,17 @@ def own_datasets(
     return {name: data.named(name) if short[data.name] > 1 else data for name, data in every}
 
 
-class _OwnDataset(NamedTuple):
-    """One of the user's own datasets, for tasks of a role."""
-
-    name: str  # in records
-    role: str
-
-
-def _datasets_of(
-    task: TaskEntry, at: DataLocation, own: Callable[[], Mapping[str, Data]], *, named: bool
-) -> list[DatasetEntry[Data] | _OwnDataset | None]:
+def _datasets_of(task: TaskEntry, at: DataLocation, own: Own, *, named: bool) -> list[Served]:
     """The datasets of a task's role; own ones of other layouts that can serve it only if it is named."""
     if task.role == registry.NO_DATA:
         return [None]
     if at.images and task.role in OWN_ROLES:
         serving = {name: data.role for name, data in own().items() if data.serving(task.role) is not None}
-        return [_OwnDataset(name, task.role) for name, role in serving.items() if named or role == task.role]
+        return [(name, task.role) for name, role in serving.items() if named or role == task.role]
     return [entry for entry in at.datasets if at.data and task.role in entry.roles]
 
 
-def _read(
-    at: DataLocation,
-    own: Callable[[], Mapping[str, Data]],
-    reader: Reader,
-    dataset: DatasetEntry[Data] | _OwnDataset | None,
-) -> Any:  # noqa: ANN401 - data of a task
+def _read(at: DataLocation, own: Own, reader: Reader, dataset: Served) -> Any:  # noqa: ANN401
     """A dataset as its tasks take it; raises MissingDataError if it is missing, InputError if it is wrong.
 
     Classes also serve as instances.
@@ -193,13 +182,14 @@ def _read(
         assert at.data is not None
         data: Data | None = reader(dataset, at.data)
     else:
-        given = own()[dataset.name]
-        data = given if isinstance(given, Classification) else given.serving(dataset.role)
+        name, role = dataset
+        given = own()[name]
+        data = given if isinstance(given, Classification) else given.serving(role)
     assert data is not None
     limited: Any = at.part_of(data)
     if isinstance(limited, Classification | Unlabelled):  # tasks on classes share sources
         limited = probed(limited, at.protocol.config_for(IMAGES))
-    return limited if isinstance(dataset, DatasetEntry) else limited.named(dataset.name)
+    return limited if isinstance(dataset, DatasetEntry) else limited.named(name)
 
 
 def _understood(at: DataLocation, own: Mapping[str, Data], roles: Collection[str]) -> list[str]:

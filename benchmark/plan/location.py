@@ -1,8 +1,10 @@
-"""Where the data of a run are."""
+"""Where the data of a run are, and the folders that it writes to."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.suites import Suite
@@ -12,7 +14,10 @@ from layerboard.tasks.datasets.reading.archives import unpacked
 from layerboard.tasks.datasets.reading.files import data_root, is_packed
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
 from layerboard.tasks.framework.protocols import STANDARD, EvaluationProtocol, find_protocol
+from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
+
+_WRITTEN = ("records", "items", "arrays", "examples", "thumbnails", "features", "tables", "report")
 
 
 @dataclass(frozen=True)
@@ -66,3 +71,30 @@ def data_folder(data: Path) -> Path:
     if not is_packed(data) and not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
     return data_root(data)
+
+
+def require_writable(output: Path, cache: Path) -> None:
+    """Create both folders, and remove leftovers of killed runs; raises InputError if one cannot be used.
+
+    A cache that is there may be one that can only be read: a run that lacks nothing of it writes nothing.
+    """
+    for folder, option in ((output, "--output"), (cache, "--cache")):
+        with _explained(folder, option):
+            folder.mkdir(parents=True, exist_ok=True)
+    require_writable_folder(output, "--output")
+    remove_leftovers((*(output / name for name in _WRITTEN), cache / "features"))
+    remove_leftovers([output], below=False)  # which may be a folder with much else
+
+
+def require_writable_folder(folder: Path, option: str) -> None:
+    """Raise InputError, with the option that names the folder, if no file can be written there."""
+    with _explained(folder, option), TemporaryFile(dir=folder):
+        pass
+
+
+@contextmanager
+def _explained(folder: Path, option: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{option} {folder} cannot be written to: {error.strerror}") from error

@@ -13,8 +13,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.tasks.datasets.reading.labels import FILE_COLUMNS, read_label_table, require_columns
 from layerboard.zoo.errors import InputError, counted, ensure, few_of, some
 from layerboard.zoo.references import PART
-from layerboard.zoo.registry.find import all_specs
-from layerboard.zoo.registry.local_names import read_local_names, short_names
+from layerboard.zoo.registry.find import all_specs, read_local_names, short_names
 from layerboard.zoo.spec.origin import origin_mark
 
 STEP = "step"  # column of a table of steps

@@ -150,7 +150,7 @@ def test_a_cache_that_is_only_read_serves_a_run_that_lacks_nothing_of_it(
 ) -> None:
     cache = again / "cache"
     before = files(cache)
-    monkeypatch.setattr("layerboard.benchmark.plan.folders.TemporaryFile", _refusing(cache))
+    monkeypatch.setattr("layerboard.benchmark.plan.location.TemporaryFile", _refusing(cache))
     tasks = ["knn", "davis"]
     found = run(tmp_path, BACKBONES, *tasks, data=data, cache=cache)
     assert_same_records(found, whole.records.query("task in @tasks"))

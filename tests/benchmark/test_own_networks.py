@@ -8,8 +8,7 @@ import layerboard
 from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import describe_backbone
-from layerboard.zoo.registry.find import find
-from layerboard.zoo.registry.local_names import LOCAL_NAMES, named_locally, path_digest
+from layerboard.zoo.registry.find import LOCAL_NAMES, find, named_locally, path_digest
 from tests.benchmark.runs import Tally, run
 from tests.zoo.load.test_infer import save
 from tests.zoo.own.module.networks import SIZE, Vit

@@ -10,9 +10,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from layerboard.zoo.registry.find import find
-from layerboard.zoo.spec import BackboneSpec, Stage
+from layerboard.zoo.spec import NO_FILE, BackboneSpec, Stage
 from layerboard.zoo.spec.origin import ORIGINAL
-from layerboard.zoo.spec.weights import NO_FILE
 from tests.zoo import layouts, originals, today
 from tests.zoo.layouts import Shapes, Tensors
 

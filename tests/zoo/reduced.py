@@ -11,9 +11,8 @@ from torch import Tensor
 
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.spec import BackboneSpec, Layer, Stage
+from layerboard.zoo.spec import NO_FILE, BackboneSpec, Layer, Stage
 from layerboard.zoo.spec.origin import ORIGINAL
-from layerboard.zoo.spec.weights import NO_FILE
 from tests.zoo import hub_models, published, today
 from tests.zoo.published import Published, at_size, halves
 

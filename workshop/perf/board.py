@@ -48,7 +48,7 @@ def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
             times["bare"].append(_bare(backbone, shown))
             times["board"].append(_board(request, folder, number + 1).seconds)
     what = f"whole board of a ViT-S/16 on {sum(map(len, shown)):,} images, over their bare forwards"
-    note = f"{first.suite}: {', '.join(sorted({task.entry.name for task in first.plan.tasks.every}))}"
+    note = f"{first.suites[0]}: {', '.join(sorted({task.entry.name for task in first.plan.tasks.every}))}"
     yield Rounds(times).row(what, ("board", "bare"), Budget(1.5 if setting.card else 2.0), note)
 
 

@@ -11,7 +11,7 @@ import torch
 
 from layerboard.benchmark.engines.choose import find_device
 from layerboard.benchmark.engines.progress import Advance, Reporter
-from layerboard.benchmark.plan.folders import require_writable
+from layerboard.benchmark.plan.location import require_writable
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.mini import checkpoints
 from layerboard.zoo.atomic import remove_leftovers

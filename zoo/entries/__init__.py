@@ -12,8 +12,7 @@ from pathlib import Path
 from layerboard.zoo.entries import contrastive, distilled, masked, mini, supervised, teachers
 from layerboard.zoo.entries.architecture import Architecture
 from layerboard.zoo.entries.family import NetworkSize, entry
-from layerboard.zoo.spec import BackboneSpec, Retraining
-from layerboard.zoo.spec.weights import WeightFile
+from layerboard.zoo.spec import BackboneSpec, Retraining, WeightFile
 
 _FILES = (supervised, contrastive, distilled, masked, teachers)
 _BY_NAME = {each.__name__.rpartition(".")[2]: each for each in _FILES}

@@ -86,8 +86,6 @@ class CutBackbone:
 
     @pass_context()
     def __init__(self, backbone: Backbone, layer: Layer, pooling: Pooled, view: View) -> None:
-        if reason := backbone.refusal([layer]):
-            raise InputError(reason)
         self.spec: BackboneSpec = backbone.spec
         require_pooling(self.spec, pooling)
         self.layer, self.pooling, self.view = layer, pooling, view

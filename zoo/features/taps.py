@@ -7,7 +7,6 @@ overwrites before its block ends are shown as copies; all others are live.
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -171,43 +170,37 @@ class Watched(TorchFunctionMode):
         return output
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionCall:
-    """A call of torch's ``scaled_dot_product_attention``, by the names and defaults of its arguments."""
+def probabilities_of(  # noqa: PLR0913  # the arguments of torch's function, with their defaults
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Attention probabilities of a call of torch's ``scaled_dot_product_attention``, before any dropout.
 
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    attn_mask: Tensor | None = None
-    dropout_p: float = 0.0
-    is_causal: bool = False
-    scale: float | None = None
-    enable_gqa: bool = False
-
-    def probabilities(self) -> Tensor:
-        """The call's attention probabilities before any dropout, [batch heads queries keys].
-
-        A call without an axis of heads has one head.
-        """
-        query, key, mask = self.query, self.key, self.attn_mask
-        if self.enable_gqa:  # several heads of queries share one of keys
-            key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
-        scores = query @ key.mT * (query.shape[-1] ** -0.5 if self.scale is None else self.scale)
-        if self.is_causal:
-            mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        if mask is not None and mask.dtype == torch.bool:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        elif mask is not None:
-            scores = scores + mask
-        maps = scores.softmax(-1)
-        return maps[:, None] if maps.ndim == 3 else maps
+    They are [batch heads queries keys]; a call without an axis of heads has one head.
+    """
+    if enable_gqa:  # several heads of queries share one of keys
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+    scores = query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        scores = scores.masked_fill(~attn_mask, -torch.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    maps = scores.softmax(-1)
+    return maps[:, None] if maps.ndim == 3 else maps
 
 
 def _watch_fused(block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
     """Hooks that show the probabilities of the fused attention that a block calls."""
     calls = Watched(
-        scaled_dot_product_attention,
-        lambda given, options, _: show(AttentionCall(*given, **options).probabilities()),
+        scaled_dot_product_attention, lambda given, options, _: show(probabilities_of(*given, **options))
     )
 
     def start(*_: object) -> None:

@@ -1,22 +1,23 @@
-"""Files of a backbone: their locations, their version, and the tensors in them."""
+"""Files of a backbone: their locations, their version, the tensors in them, and what lies in their place."""
 
 import hashlib
 import pickle
+import re
 import time
 import warnings
 import zipfile
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import torch
 from safetensors.torch import load_file
 
 from layerboard.zoo.errors import InputError, counted, ensure, first_line, some
-from layerboard.zoo.load.mistaken import refuse_adapters, refuse_pages, refuse_without_weights, zip_sizes
 from layerboard.zoo.reading import open_regular, read_as, read_regular, require_regular
 
 T = TypeVar("T")
@@ -36,6 +37,22 @@ PROCESSORS = (
     OPEN_CLIP,
 )
 SMALL_FILES = ("config.json", *PROCESSORS)  # beside weights, if present
+_ADAPTER = "adapter_config.json"  # file of PEFT beside the weights of an adapter
+# What files begin with, what they are, and what to do.
+_PAGES = (
+    (
+        rb"version https://git-lfs",
+        "a pointer of Git LFS, not the file itself",
+        "fetch it with `git lfs pull`, or download it from its page",
+    ),
+    (
+        rb"\s*(<!doctype|<html|<head|<\?xml)",
+        "a web page, not the file itself",
+        "download the file (on the Hub from /resolve/, not /blob/)",
+    ),
+)
+# Names of tensors of adapters: LoRA, LoHa, LoKr, IA3, VeRA, OFT.
+_OF_ADAPTERS = re.compile(r"(^|\.)(lora_|hada_w|lokr_w|ia3_l|vera_lambda|oft_r|oft_blocks)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +76,7 @@ class _Index:
 def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
     """Files of a directory in Hugging Face format, of a commit or a digest; InputError without weights."""
     paths = (directory / name for name in WEIGHT_FILES if (directory / name).is_file())
-    path = next(paths, None) or refuse_without_weights(directory, f"{WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}")
+    path = next(paths, None) or _refuse_without_weights(directory, f"{WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}")
     weights = shards(path) if path.name.endswith(".index.json") else (path,)
     if missing := [each.name for each in weights if not each.is_file()]:
         raise InputError(
@@ -131,7 +148,8 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Any]:
             raise InputError(f"{path} {reason}; fetch it again.") from error
     inner: list[Any] = [*tensors.values()]
     for names in (tensors, *(each for each in inner if isinstance(each, Mapping))):
-        refuse_adapters(map(str, names), path)
+        if any(_OF_ADAPTERS.search(str(name)) for name in names):
+            raise InputError(_adapter(path))
     return tensors
 
 
@@ -141,7 +159,12 @@ def _require_short(listed: int) -> None:
 
 
 def _read_pickle(path: Path) -> dict[str, Any]:
-    sizes = {name.rpartition("/")[2]: size for name, size in zip_sizes(path).items()}
+    sizes = dict[str, int]()  # of the files in a zip archive, by their last names; none if it is no such
+    with (
+        suppress(OSError, ValueError, NotImplementedError, zipfile.BadZipFile),
+        zipfile.ZipFile(path) as opened,
+    ):
+        sizes = {info.filename.rpartition("/")[2]: info.file_size for info in opened.infolist()}
     if "constants.pkl" in sizes:  # as OpenAI publishes CLIP: loading it would execute it
         raise InputError(
             f"{path} is a TorchScript program, which is not run; if you trust it, export its weights with "
@@ -167,6 +190,36 @@ def _read_pickle(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InputError(f"{path} should hold a dictionary of tensors, not a {type(content).__name__}.")
     return content
+
+
+def refuse_pages(path: Path) -> bytes:
+    """The first bytes of a file, b"" if it cannot be read.
+
+    Raises InputError if they are of what is kept or shown in place of the file that was meant.
+    """
+    try:
+        with open_regular(path) as file:
+            head = file.read(64)
+    except OSError:
+        return b""
+    for pattern, kind, advice in _PAGES:
+        ensure(not re.match(pattern, head, re.IGNORECASE), f"{path} is {kind}; {advice}.")
+    return head
+
+
+def _refuse_without_weights(directory: Path, expected: str) -> NoReturn:
+    """Raise InputError for a directory without weights, with what it holds instead."""
+    if (directory / _ADAPTER).is_file():
+        raise InputError(_adapter(directory))
+    held = sorted(each.name for each in directory.iterdir() if each.is_file())
+    raise InputError(f"{directory} has no weights; expected {expected}, found {some(held, 5) or 'no files'}.")
+
+
+def _adapter(path: Path) -> str:
+    return (
+        f"{path} is an adapter (such as LoRA), which changes another network and is none; merge it: "
+        "PeftModel.from_pretrained(network, DIRECTORY).merge_and_unload().save_pretrained(NEW)."
+    )
 
 
 def files_digest(paths: Iterable[Path]) -> str:

@@ -26,8 +26,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.reading import read_as
-from layerboard.zoo.spec import BackboneSpec, Layer
-from layerboard.zoo.spec.weights import FINGERPRINTS
+from layerboard.zoo.spec import FINGERPRINTS, BackboneSpec, Layer
 from layerboard.zoo.view.geometry import nearest_multiple
 from layerboard.zoo.view.views import ResizeCrop, View
 

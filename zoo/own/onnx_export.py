@@ -76,22 +76,7 @@ def write_onnx(
     pixels = torch.cat([view.render(image) for image in images])
     reader, names = _Reader(backbone, outputs), [f"{layer}.{pooling}" for layer, pooling in outputs]
     program = _translated(reader, names, batch)
-    facts = _facts(backbone, outputs, view)
-    program.model.metadata_props.update({name: str(fact) for name, fact in facts.items()})
-    for node in program.model.graph.all_nodes():
-        node.metadata_props.clear()  # the source lines that each node comes from
-    with temporary_folder(path.parent) as folder:
-        program.save(folder / path.name)
-        differences = _differences(folder / path.name, reader, names, pixels)
-        for file in sorted(folder.iterdir(), reverse=True):  # the weights beside it before the file
-            os.replace(file, path.with_name(file.name))
-    return differences
-
-
-def _facts(backbone: HookedBackbone, outputs: Outputs, view: View) -> dict[str, object]:
-    """What an exported network was made of, and how images enter it, by the name of its metadata."""
-    spec = backbone.spec
-    return {
+    facts: dict[str, object] = {
         "backbone": spec.entry,
         "revision": backbone.revision,
         "blocks": max(layer.index for layer, _ in outputs),
@@ -103,6 +88,15 @@ def _facts(backbone: HookedBackbone, outputs: Outputs, view: View) -> dict[str, 
         "std": json.dumps(spec.std),
         "pixels": "uint8 RGB; the network normalises them by mean and std",
     }
+    program.model.metadata_props.update({name: str(fact) for name, fact in facts.items()})
+    for node in program.model.graph.all_nodes():
+        node.metadata_props.clear()  # the source lines that each node comes from
+    with temporary_folder(path.parent) as folder:
+        program.save(folder / path.name)
+        differences = _differences(folder / path.name, reader, names, pixels)
+        for file in sorted(folder.iterdir(), reverse=True):  # the weights beside it before the file
+            os.replace(file, path.with_name(file.name))
+    return differences
 
 
 def _translated(reader: _Reader, names: Sequence[str], batch: int | None) -> Any:  # noqa: ANN401  # torch.onnx.ONNXProgram

@@ -4,12 +4,15 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, cast, get_args
 
 from layerboard.zoo.references import is_local, split_part
 from layerboard.zoo.spec.origin import TRANSFORMERS, Origin
 from layerboard.zoo.spec.seen import Training
-from layerboard.zoo.spec.weights import NO_FILE, WeightFile
+
+FINGERPRINTS = Path(__file__).parents[1] / "fingerprints"
+"""Folder of fingerprints of features (`zoo.load.feature_fingerprint`): NAME.json for each entry with one."""
 
 # Families of the registry in table order; a user's own backbones may have others.
 FAMILIES: tuple[str, ...] = (
@@ -189,6 +192,25 @@ class Stage:
     blocks: int
     width: int
     stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeightFile:
+    """The published file of a backbone's weights, and who says so; "" and None where nobody is known to.
+
+    ``sha256`` are the digits of its SHA-256 (lower case), or the first of them if no others are known. They
+    are of the one file ``name``, and without a name of nobody knows which. ``size`` is in bytes, of all files
+    together where there are several.
+    """
+
+    name: str = ""
+    sha256: str = ""
+    size: int | None = None
+    source: str = ""  # of these facts, and of the pinned commit
+    note: str = ""  # what is open, such as other commits that are known
+
+
+NO_FILE = WeightFile()  # of which nothing is known
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import layerboard
-from layerboard.benchmark import machine
+from layerboard.benchmark.commands import check as machine
 from layerboard.benchmark.commands.check import UNCOUNTED, check
 from layerboard.mini.checkpoints import WEIGHTS
 from layerboard.zoo.load import feature_fingerprint as fingerprints

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layerboard.benchmark.plan.folders import require_writable
-from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.location import DataLocation, require_writable
 from layerboard.benchmark.plan.plan import Plan, make_plan, view_for
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.benchmark.records.records import (

@@ -16,7 +16,7 @@ from layerboard.leaderboards.records.earlier import set_aside, steps_of
 from layerboard.mini.checkpoints import WEIGHTS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.files import FileLoader, locate
-from layerboard.zoo.registry.local_names import write_local_names
+from layerboard.zoo.registry.find import write_local_names
 from layerboard.zoo.spec.origin import ORIGINAL
 
 

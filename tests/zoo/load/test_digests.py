@@ -21,9 +21,8 @@ from layerboard.zoo.load.backbone import identify, load_backbone
 from layerboard.zoo.load.checkpoint import WEIGHT_FILES, weights_sha256
 from layerboard.zoo.load.files import locate
 from layerboard.zoo.registry.find import find
-from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec import BackboneSpec, WeightFile
 from layerboard.zoo.spec.origin import ORIGINAL
-from layerboard.zoo.spec.weights import WeightFile
 from tests.zoo.load.test_infer import save
 from tests.zoo.own.test_onnx_file import MAPS, MAPS_OUT, write
 

@@ -11,8 +11,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.registry.find import all_specs, find
-from layerboard.zoo.spec import FAMILIES, FLOORS, Layer
-from layerboard.zoo.spec.weights import NO_FILE
+from layerboard.zoo.spec import FAMILIES, FLOORS, NO_FILE, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted
 

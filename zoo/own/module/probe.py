@@ -1,8 +1,6 @@
 """What a backbone computes on fixed images: its bits, and whether features of an image are its own."""
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -69,9 +67,15 @@ def probe(backbone: Visitable) -> bytes:
         for part in (shown.cls, shown.grid, shown.prefix):
             digest.update(b"none" if part is None else tensor_bytes(part))
 
-    with _repeatable():
-        for count, height, width in ((2, side, side), (3, side + more, side + 2 * more)):
-            backbone.visit(_pixels(count, height, width), add)
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(0)
+        torch.set_num_threads(1)  # on which sums depend
+        try:
+            for count, height, width in ((2, side, side), (3, side + more, side + 2 * more)):
+                backbone.visit(_pixels(count, height, width), add)
+        finally:
+            torch.set_num_threads(threads)
     return digest.digest()
 
 
@@ -92,16 +96,3 @@ def tensor_bytes(tensor: Tensor) -> bytes:
         return facts
     plain = plain.dequantize() if plain.is_quantized else plain.resolve_conj().resolve_neg()
     return facts + plain.cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-
-
-@contextmanager
-def _repeatable() -> Iterator[None]:
-    """Context in which torch computes with one thread, as sums depend on their number, and from one seed."""
-    threads = torch.get_num_threads()
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(0)
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)

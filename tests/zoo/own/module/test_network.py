@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.features.taps import AttentionCall
+from layerboard.zoo.features.taps import probabilities_of
 from layerboard.zoo.load.backbone import identify, load_backbone
 from layerboard.zoo.own.module.network import NetworkCopy, given_network
 from layerboard.zoo.own.module.options import ModuleOptions
@@ -511,7 +511,7 @@ def test_probabilities_of_a_call_are_what_torch_multiplies_values_with(
     else:
         words["enable_gqa"] = heads[1] < heads[0]
     expected = nn.functional.scaled_dot_product_attention(*parts, **words)  # type: ignore[arg-type]
-    found = AttentionCall(*parts, **words).probabilities()  # type: ignore[arg-type]
+    found = probabilities_of(*parts, **words)  # type: ignore[arg-type]
     torch.testing.assert_close(found, expected.view(2, heads[0], 5, 5))
 
 
