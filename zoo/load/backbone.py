@@ -1,4 +1,4 @@
-"""Loading a backbone, and saying what was inferred of one; its loader is named in `zoo.spec.origin`."""
+"""Loading a backbone, wherever it comes from; the loaders that do it are named in `zoo.spec.origin`."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from layerboard.zoo.entries import SPECS
-from layerboard.zoo.errors import InputError, counted, ensure
+from layerboard.zoo.errors import InputError, ensure
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor, RawPixels
 from layerboard.zoo.features.pass_context import pass_context
@@ -102,37 +102,3 @@ def identity_of(spec: BackboneSpec, revision: str, sha256: str = "") -> Backbone
         *((spec.network,) if spec.network and not is_hub else ()),
     )
     return BackboneIdentity(revision, hashlib.sha256(repr(facts).encode()).hexdigest()[:20], sha256)
-
-
-def titled(spec: BackboneSpec) -> str:
-    """A backbone's name, with its path if that is another one on this machine."""
-    is_path = spec.path and spec.repository != spec.name
-    return f"{spec.name} ({spec.repository.removeprefix(spec.origin.mark)})" if is_path else spec.name
-
-
-def shape_in_words(spec: BackboneSpec) -> str:
-    """A backbone's blocks, heads, tokens, cells and norm in words."""
-    widths, strides = (
-        "/".join(map(str, dict.fromkeys(getattr(stage, name) for stage in spec.stages)))
-        for name in ("width", "stride")
-    )
-    tokens = "a class token" if spec.has_cls else "no class token"
-    parts = [
-        f"{counted(spec.depth, 'blocks')} of width {widths}",
-        f"{spec.heads} heads" if spec.heads else "no attention",
-        f"{counted(spec.prefix_tokens, 'prefix tokens')} ({tokens})",
-        f"patch size {strides} px",
-        "a final norm" if spec.has_final else "no final norm",
-    ]
-    return ", ".join(parts)
-
-
-def images_in_words(spec: BackboneSpec) -> str:
-    """The size of its images, and their normalisation."""
-    return f"images at {spec.input_size} px; {normalisation_of(spec)}"
-
-
-def normalisation_of(spec: BackboneSpec) -> str:
-    """The numbers by which pixels in [0, 1] are normalised."""
-    mean, std = (", ".join(f"{value:.4g}" for value in values) for values in (spec.mean, spec.std))
-    return f"mean ({mean}) and std ({std})"

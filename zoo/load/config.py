@@ -1,7 +1,6 @@
-"""Interpretation of a ``config.json``: architecture, configuration in transformers, facts or a whole spec."""
+"""Interpretation of a ``config.json``: architecture, configuration in transformers, and facts of an entry."""
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -17,12 +16,7 @@ from layerboard.zoo.entries.family import BASE, HUGE, LARGE, SMALL, SO400M
 from layerboard.zoo.errors import InputError, ensure
 from layerboard.zoo.load import rotary_vit
 from layerboard.zoo.load.adapters import WITHOUT_SKIP
-from layerboard.zoo.load.checkpoint import of_user, read_network_json
-from layerboard.zoo.load.hub import fetch
-from layerboard.zoo.load.processor import preprocessing
-from layerboard.zoo.references import split_part
 from layerboard.zoo.spec import BackboneSpec, Layer, Stage
-from layerboard.zoo.view.views import REFERENCE_SIZE
 
 # Types of image-text models, and the types of their vision towers.
 _TOWERS = {entry.tower_of: entry.model_type for entry in ARCHITECTURES if entry.tower_of}
@@ -124,42 +118,6 @@ def _radio_of_authors(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
         "num_registers": int(options.get("cpe_num_registers") or filling),
         "summary_idxs": [index for index, read in enumerate(is_read.values()) if read],
     }
-
-
-def infer(repository: str, revision: str | None, cache_dir: Path | None) -> BackboneSpec:
-    """Spec of a Hub repository, of that commit, branch or tag, or of a local directory or file of weights.
-
-    Its name is the Hub id or the path as given, with ``@revision`` if one is requested. Nothing is downloaded
-    if ``cache_dir`` is None. Raises InputError if its files are unavailable, or its model type is not
-    supported.
-    """
-    path, _ = split_part(repository)
-    checkpoint = of_user(path) if path.exists() else fetch(repository, revision, cache_dir)
-    if checkpoint.config is None:
-        where, folder = (" beside it or in the folder above", path.parent) if path.is_file() else ("", path)
-        raise InputError(
-            f"{repository} has no config.json{where}, which says what network its weights belong to; write "
-            f"it, network.config.save_pretrained({str(folder)!r}) for one of transformers, or give "
-            f"--weights NAME={shlex.quote(repository)}, where NAME is a backbone of the registry that it fits"
-        )
-    values = read_network_json(checkpoint.config, dict[str, Any])
-    architecture, _, facts = read_network(values, checkpoint.config)
-    normalisation, side = preprocessing(repository, checkpoint, architecture.normalisation)
-    patch = max(stage.stride for stage in facts.stages)
-    # backbones trained on larger images are also evaluated at the size of the protocols
-    evaluated = min(facts.trained_size or side or REFERENCE_SIZE, REFERENCE_SIZE)
-    return replace(
-        facts,
-        name=f"{repository}@{revision}" if revision else repository,
-        repository=repository,
-        revision=revision,
-        model_types=(architecture.model_type,),
-        trained_size=None,
-        input_size=max(patch, patch * round(evaluated / patch)),
-        mean=normalisation.mean,
-        std=normalisation.std,
-        paper=f"model type {values.get('model_type')}",
-    )
 
 
 def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig, BackboneSpec]:

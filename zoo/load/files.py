@@ -14,7 +14,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone, Network
-from layerboard.zoo.load.backbone import OriginLoader, identity_of, images_in_words, shape_in_words, titled
+from layerboard.zoo.load.backbone import OriginLoader, identity_of
 from layerboard.zoo.load.checkpoint import (
     Checkpoint,
     files_digest,
@@ -23,6 +23,7 @@ from layerboard.zoo.load.checkpoint import (
     read_weights,
     weights_sha256,
 )
+from layerboard.zoo.load.described import images_in_words, shape_in_words, titled
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.networks import LAYOUTS, Names, choice_in_words, networks_of
 from layerboard.zoo.references import PART, find_object, is_local, split_part
@@ -33,7 +34,7 @@ class FileLoader(OriginLoader):
     """Loader of networks of a known architecture, from files of weights."""
 
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
-        from layerboard.zoo.load.config import infer
+        from layerboard.zoo.load.infer import infer
 
         repository, _, revision = (text, "", "") if is_local(text) else text.partition("@")
         return infer(repository, revision or None, cache_dir)

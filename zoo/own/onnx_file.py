@@ -20,8 +20,8 @@ from layerboard.zoo.features import BackboneIdentity, LayerFeatures, Visitable, 
 from layerboard.zoo.features.layers import wanted_layers
 from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.libraries import optional
-from layerboard.zoo.load.backbone import images_in_words, normalisation_of, shape_in_words, titled
 from layerboard.zoo.load.checkpoint import files_digest, refuse_pages
+from layerboard.zoo.load.described import images_in_words, normalisation_of, shape_in_words, titled
 from layerboard.zoo.own.module.network import CPU
 from layerboard.zoo.own.module.objects import ObjectLoader
 from layerboard.zoo.own.module.probe import require_own_features

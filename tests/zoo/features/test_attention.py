@@ -9,7 +9,7 @@ from torch import Tensor
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.load.config import infer
+from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import TRANSFORMER_TAPS, BackboneSpec, Layer
 from tests.zoo.conftest import Loader

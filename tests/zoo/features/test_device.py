@@ -16,7 +16,7 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load import rotary_vit
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.load.config import infer
+from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer, Tap
 from tests.zoo.conftest import Small

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from layerboard.zoo.load.config import infer
+from layerboard.zoo.load.infer import infer
 from layerboard.zoo.spec import Stage
 from tests.zoo.conftest import Loader, Small
 from tests.zoo.load.test_infer import save

@@ -12,7 +12,7 @@ from layerboard.zoo.entries.architecture import Sublayers
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.load.config import infer
+from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import CONVNET_TAPS, BackboneSpec, Layer, Tap
 from tests.zoo.conftest import Loader, Small

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from layerboard.zoo.features import Weights
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.load.config import infer
+from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from tests.zoo.conftest import Loader, Small

@@ -15,8 +15,8 @@ from huggingface_hub import errors
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load import rotary_vit
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.load.config import infer
 from layerboard.zoo.load.hub import quiet
+from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Stage
 from tests.zoo.conftest import CPU, Loader, Small

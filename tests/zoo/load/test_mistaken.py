@@ -17,7 +17,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.backbone import identify
 from layerboard.zoo.load.checkpoint import read_weights
-from layerboard.zoo.load.config import infer
+from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from tests.zoo.conftest import Loader, Small
 from tests.zoo.load.test_infer import save

@@ -19,7 +19,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.adapters import fitted_positions
 from layerboard.zoo.load.backbone import identify
-from layerboard.zoo.load.config import infer
+from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Interpolation
 from layerboard.zoo.spec.origin import ORIGINAL

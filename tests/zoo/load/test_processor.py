@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.load.config import infer
+from layerboard.zoo.load.infer import infer
 from layerboard.zoo.spec import CLIP, HALF, IMAGENET, BackboneSpec, Normalisation
 from tests.zoo.conftest import Loader, Small
 from tests.zoo.reduced import grids_of, pixels

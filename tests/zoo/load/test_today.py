@@ -17,7 +17,8 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.adapters import fitted_positions
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.load.config import RADIO_SIZES, infer, read_network
+from layerboard.zoo.load.config import RADIO_SIZES, read_network
+from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer, Stage
 from tests.zoo import today_hub

@@ -23,7 +23,8 @@ from layerboard.zoo.features.layers import taps_in_words
 from layerboard.zoo.features.pass_context import pass_context
 from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.features.weights import are_zero
-from layerboard.zoo.load.backbone import OriginLoader, identity_of, normalisation_of
+from layerboard.zoo.load.backbone import OriginLoader, identity_of
+from layerboard.zoo.load.described import normalisation_of
 from layerboard.zoo.own.module.blocks import Paths, find_blocks, named_blocks, path_pattern
 from layerboard.zoo.own.module.options import (
     ModuleOptions,

@@ -16,8 +16,9 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
 from layerboard.zoo.features.pass_context import PassLock
 from layerboard.zoo.features.weights import without_weights
-from layerboard.zoo.load.backbone import OriginLoader, images_in_words, shape_in_words
+from layerboard.zoo.load.backbone import OriginLoader
 from layerboard.zoo.load.checkpoint import files_digest
+from layerboard.zoo.load.described import images_in_words, shape_in_words
 from layerboard.zoo.own.module.network import CPU, ModuleLoader, NetworkCopy, given_network
 from layerboard.zoo.own.module.options import ModuleOptions, faults
 from layerboard.zoo.own.module.probe import probe, require_own_features
