@@ -19,6 +19,9 @@ FEW_LEVELS = 32  # of these, levels of the small maps of a sheet, whose pictures
 MOST_CELLS = 32  # maximum cells along a side of a drawn map; larger maps are averaged
 GAP = 4  # pixels between the cells of a sheet
 _DARKEST = 205  # opacity, out of 255, of the veil at the lowest number of a map
+_STEP = (LEVELS - 1) / (FEW_LEVELS - 1)
+# for each level, 0 and up, the nearest of `FEW_LEVELS`, among which are the lowest and the highest
+_FEWER = np.append(0, 1 + np.rint(_STEP * np.rint(np.arange(LEVELS) / _STEP))).astype(np.uint8)
 Spot = tuple[int, int]  # row and column of a cell
 
 
@@ -81,7 +84,7 @@ class Sheet:
         indexes = np.zeros(self.shape, np.uint8)
         for spot, values in maps.items():
             indexes[self._cell(spot)] = _stretched(colour_levels(smaller(values), span), self.cell)
-        return _fewer()[indexes]
+        return _FEWER[indexes]
 
     def _cell(self, spot: Spot) -> tuple[slice, slice]:
         (height, width), (row, column) = self.cell, spot
@@ -106,14 +109,6 @@ def colour_steps() -> NDArray[np.uint8]:
     sides = [np.interp(places, np.arange(len(RAMP)), stops[:, side]) for side in range(3)]
     colours: NDArray[np.uint8] = np.rint(np.stack(sides, axis=1)).astype(np.uint8)
     return colours
-
-
-@cache
-def _fewer() -> NDArray[np.uint8]:
-    """For each level, 0 and up, the nearest of `FEW_LEVELS`, among which are the lowest and the highest."""
-    step = (LEVELS - 1) / (FEW_LEVELS - 1)
-    kept = 1 + np.rint(step * np.rint(np.arange(LEVELS) / step))
-    return np.concatenate([[0], kept]).astype(np.uint8)
 
 
 def colour_levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:

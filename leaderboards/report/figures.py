@@ -11,7 +11,7 @@ from layerboard.leaderboards.blocks.blocks import Picture, Plot
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.charts import engine
-from layerboard.leaderboards.charts.chart import Chart
+from layerboard.leaderboards.charts.engine import Chart
 from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, looks
 from layerboard.leaderboards.report import charts, views

@@ -107,14 +107,13 @@ def series_blocks(board: Board) -> list[Block]:
     return blocks
 
 
-def _layers_of(point: SeriesPoint) -> Estimate:
-    return Estimate(point.best.layer, point.layers[0], point.layers[-1])
-
-
 # name, vertical axis, description, and height of a point with the ends of its interval
 PLOTS: tuple[tuple[str, str, str, Callable[[SeriesPoint], Estimate]], ...] = (
     ("scores", "score, %", "the best layer's score, with its 95 % interval", attrgetter("score")),
-    ("layers", "best block", f"the best block, and those {NOT_WORSE}", _layers_of),
+    (
+        *("layers", "best block", f"the best block, and those {NOT_WORSE}"),
+        lambda each: Estimate(each.best.layer, each.layers[0], each.layers[-1]),
+    ),
 )
 
 
