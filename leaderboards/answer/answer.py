@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import nan
-from operator import attrgetter
 from pathlib import Path
 
 import pandas as pd
@@ -19,8 +18,8 @@ from layerboard.zoo.errors import some
 
 _OF_BEST = ("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "loss", "held_out")
 _COST = ("milliseconds", "timed_at", "disturbed", "device")
-_BESIDE = ("rivals", "untested", "layers", "elsewhere", "baselines", "thresholds")
-_FIELDS = (*_OF_BEST, *_COST, *_BESIDE)
+_BESIDE = ("rivals", "untested", "layers", "elsewhere", "baselines")
+_FIELDS = (*_OF_BEST, *_COST, *_BESIDE, "thresholds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -158,16 +157,12 @@ def _baselines(column: Column) -> Iterable[Side]:
 
 def answer_frame(answers: Sequence[Answer]) -> pd.DataFrame:
     """One row per column of the leaderboard, in full: columns `COLUMN_FIELDS` and the facts of its answer."""
-    numbers = attrgetter(*COLUMN_FIELDS)
     rows = [
-        dict(zip(COLUMN_FIELDS, numbers(answer.column), strict=True))
+        {name: getattr(answer.column, name) for name in COLUMN_FIELDS}
         | asdict(answer.best)
-        | {name: getattr(answer, name) for name in ("held_out", *_BESIDE) if name != "thresholds"}
-        | {
-            "score": answer.best.value,
-            "milliseconds": answer.best.ms,
-            "device": answer.device if answer.best.ms >= 0 else "",
-        }
+        | {name: getattr(answer, name) for name in ("held_out", *_BESIDE)}
+        | {"score": answer.best.value, "milliseconds": answer.best.ms}
+        | {"device": answer.device if answer.best.ms >= 0 else ""}
         for answer in answers
     ]
     return pd.DataFrame(rows, columns=[*COLUMN_FIELDS, *_FIELDS])
