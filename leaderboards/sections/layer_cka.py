@@ -20,8 +20,7 @@ from layerboard.leaderboards.blocks.csv import numbers_text, text_digest
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import SIDES, BoardBackbone
-from layerboard.leaderboards.sections.gaps import NO_REASON
-from layerboard.leaderboards.sections.provenance import partial_line, units_text
+from layerboard.leaderboards.sections.provenance import NO_REASON, partial_line, units_text
 from layerboard.leaderboards.sections.similarity import NOTE, CkaTable, cka_tables
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.spec import Layer
