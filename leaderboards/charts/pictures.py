@@ -10,17 +10,8 @@ from textwrap import TextWrapper
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import (
-    HeatMap,
-    Maps,
-    Matrix,
-    Picture,
-    Plot,
-    SmallMap,
-    Span,
-    own_span,
-)
-from layerboard.leaderboards.charts.raster import Sheet, Spot, cells_to_merge, map_png
+from layerboard.leaderboards.blocks.blocks import HeatMap, Maps, Matrix, Picture, Plot, SmallMap, Span
+from layerboard.leaderboards.charts.raster import Sheet, Spot, cells_to_merge, map_png, own_span
 from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, config, kind_colours, looks
 
 WIDTH = 720  # approximate width of a figure in pixels at full size
@@ -131,11 +122,10 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
     names = [name for name in every if name in drawn]
     columns = max(1, int(WIDTH // (30 + LETTER * max(map(len, names), default=1))))
     shared = {"field": "series", "type": "nominal", "title": None, "legend": {"columns": columns}}
-    scales = {
-        channel: {"domain": names, "range": [every[name][channel] for name in names]}
+    return {
+        channel: shared | {"scale": {"domain": names, "range": [every[name][channel] for name in names]}}
         for channel in ("color", "shape", "strokeDash")
     }
-    return {channel: shared | {"scale": scale} for channel, scale in scales.items()}
 
 
 def _across(values: "pd.Series[float]", plot: Plot, most: int) -> Spec:
@@ -207,9 +197,8 @@ def _bar(ends: tuple[str, str], unit: str) -> Spec:
     low, high = map(json.dumps, ends)
     length = max(150.0, 1.2 * LETTER * len(unit))  # as long as its title in any font: a legend may follow
     legend = {"direction": "horizontal", "gradientLength": length, "gradientThickness": 10}
-    legend |= {"gradientOpacity": 1}
+    legend |= {"gradientOpacity": 1, "labelOverlap": False, "titleLimit": WIDTH}
     legend |= {"values": [0, 1], "labelExpr": f"datum.value < 0.5 ? {low} : {high}"}
-    legend |= {"labelOverlap": False, "titleLimit": WIDTH}
     field = {"field": "colour", "type": "quantitative", "title": unit or None}
     return field | {"scale": {"domain": [0, 1]}, "legend": legend}
 

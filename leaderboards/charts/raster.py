@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from layerboard.leaderboards.blocks.blocks import Numbers2D, Rgb, Span, own_span
+from layerboard.leaderboards.blocks.blocks import Numbers2D, Rgb, Span
 from layerboard.leaderboards.charts.style import RAMP
 
 LEVELS = 64  # levels of a map; more cannot be distinguished
@@ -90,6 +90,13 @@ class Sheet:
         (height, width), (row, column) = self.cell, spot
         top, left = self._frame + row * (height + self.gap), self._frame + column * (width + self.gap)
         return slice(top, top + height), slice(left, left + width)
+
+
+def own_span(maps: Iterable[Numbers2D]) -> Span | None:
+    """Minimum and maximum of the numbers of some maps; None if there are none."""
+    finite = [values[np.isfinite(values)] for values in maps]
+    ends = [(float(values.min()), float(values.max())) for values in finite if values.size]
+    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
 
 
 def map_png(values: Numbers2D, span: Span | None, most: int) -> str:

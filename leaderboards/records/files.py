@@ -80,7 +80,12 @@ def set_aside(output: Path, names: Iterable[str]) -> str:
     return f"{', '.join(listed)} {verb} of an earlier training of this name, and left out: moved to {aside}"
 
 
-try:
-    VERSION = version("layerboard")
-except PackageNotFoundError:  # not installed, as in a checkout
-    VERSION = "0+source"
+def version_of(library: str) -> str:
+    """The version of a library; "" if it is not installed."""
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ""
+
+
+VERSION = version_of("layerboard") or "0+source"  # a checkout is not installed

@@ -273,17 +273,14 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: 
         rows = pd.concat([rows[rows["pooling"] == vectors], every_layer(column, vectors, metric)])
     rows = frames.candidates(rows)
     is_best = rows.index.isin(frames.best_rows(rows).index)
-    best = frames.in_order(rows[is_best], column.backbones).sort_values(
-        "value", ascending=False, kind="stable"
-    )
+    best = frames.in_order(rows[is_best], column.backbones)
+    best = best.sort_values("value", ascending=False, kind="stable")
     marks = dict.fromkeys(best["backbone"], UNTESTED)
     marks |= dict.fromkeys(bounds.worse, WORSE) | dict.fromkeys(bounds.maybe, MAYBE)
     marks |= dict.fromkeys(best["backbone"][best["value"] == best["value"].max()], FIRST)
     choices = [column.held_out.get(name) for name in rows["backbone"].where(is_best, "")]
     ranks = {name: rank for rank, name in enumerate(best["backbone"])}
-    texts = [
-        score_text(*each) for each in rows[frames.INTERVAL].astype(float).itertuples(index=False, name=None)
-    ]
+    intervals = rows[frames.INTERVAL].astype(float).itertuples(index=False, name=None)
     is_narrow = np.array([*map(narrow, rows["ci_low"], rows["ci_high"])], np.bool_)
     rows = rows.assign(
         column=column.heading,
@@ -293,7 +290,7 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: 
         optimism=[choice.optimism if choice else np.nan for choice in choices],
         place=np.select([is_best, rows["maybe_best"].astype(bool)], ["best", "maybe"], ""),
         group=np.where(is_best, rows["backbone"].map(marks), ""),
-        score=texts,
+        score=[score_text(*each) for each in intervals],
         vectors=vectors,
         ci_low=rows["ci_low"].where(is_narrow),
         ci_high=rows["ci_high"].where(is_narrow),

@@ -144,9 +144,8 @@ def _cost_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     for axis, title in report.axes:
         measured = costs.dropna(subset=[axis])
         own = measured.groupby("backbone")["timed_at"].transform("first")  # the size that it was made for
-        lines = measured[measured["timed_at"] == own].rename(
-            columns={"backbone": "series", "layer": "x", axis: "y"}
-        )
+        names = {"backbone": "series", "layer": "x", axis: "y"}
+        lines = measured[measured["timed_at"] == own].rename(columns=names)
         if len(lines):
             cost = title.replace("as the task shows it", "up to the layer")
             plot = Plot(lines, "lines", f"Cost: {cost}", "layer (block)", cost)

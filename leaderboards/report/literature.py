@@ -58,19 +58,16 @@ def literature_files(
 
 def _row(row: _Row) -> dict[str, Any]:
     """A number as a row of the table; the row is also found by the words of its task and publication."""
-    unit = "lower is better" if row["better"] == "lower" else ""
-    group = row["group"]
+    unit, group = "lower is better" if row["better"] == "lower" else "", row["group"]
+    layer = "" if pd.isna(row["layer"]) else f"{row['layer']:04d}"
+    rank = "" if pd.isna(row["rank"]) else row["rank"]
     cells = [
         sorted_cell(row["backbone"], "" if row["registered"] else "not in the registry"),
         sorted_cell(row["task"], f"{row['dataset']} {row['metric']}"),
         sorted_cell(literature.printed_value(row), unit, left=False, key=row["value"]),
-        sorted_cell(
-            literature.printed_layer(row), key="" if pd.isna(row["layer"]) else f"{row['layer']:04d}"
-        ),
+        sorted_cell(literature.printed_layer(row), key=layer),
         sorted_cell(row["pooling"] and pooling_name(row["pooling"])),
-        sorted_cell(
-            literature.printed_rank(row), left=False, key="" if pd.isna(row["rank"]) else row["rank"]
-        ),
+        sorted_cell(literature.printed_rank(row), left=False, key=rank),
         sorted_cell(Markup('<a href="#{}">{}</a>').format(_anchor(group), group), key=group),
         sorted_cell(row["source"], literature.source_text(row).removeprefix(f"{row['source']}, ")),
     ]

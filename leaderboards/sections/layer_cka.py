@@ -138,12 +138,8 @@ def _map(table: CkaTable, known: Sequence[BoardBackbone], directions: pd.DataFra
     ends = [pd.MultiIndex.from_frame(rows[names]) for names in SIDES]
     compared = [(name, Layer(index, tap)) for name, index, tap in ends[0].union(ends[1]).unique()]
     there = [(name, layer) for name, layer in compared if layer.index >= 1 and layer.tap != "final"]
-    layers = {
-        each: tuple(
-            sorted((layer for name, layer in there if name == each.name), key=lambda layer: layer.place)
-        )
-        for each in known
-    }
+    there.sort(key=lambda pair: pair[1].place)
+    layers = {each: tuple(layer for name, layer in there if name == each.name) for each in known}
     order = [(each.name, layer.index, layer.tap) for each, own in layers.items() for layer in own]
     at = {layer: index for index, layer in enumerate(order)}
     first, second = (np.array([at.get(layer, -1) for layer in end], np.intp) for end in ends)

@@ -76,10 +76,8 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
         every, caption = tables.metric_layers_table(column), f"{title}: every layer by the other metrics"
         blocks.append(Table(every, left=2, caption=caption, head=1, folded=True))
     if not (alone := tables.at_best_table(column)).empty:
-        blocks += [
-            said("At the best layer of {metric}:", metric=column.metric),
-            Table(alone, left=1, caption=f"{title}: at the best layer"),
-        ]
+        note = said("At the best layer of {metric}:", metric=column.metric)
+        blocks += [note, Table(alone, caption=f"{title}: at the best layer")]
     if not kinds.empty:
         named = {*kinds["kind"]} - {tables.LAYER}
         turned = named & {*tables.TURNS}

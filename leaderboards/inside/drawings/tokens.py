@@ -6,7 +6,8 @@ left and centre; Walmer et al., CVPR 2023, figure 23.
 
 import numpy as np
 
-from layerboard.leaderboards.blocks.blocks import Block, HeatMap, Maps, Matrix, Rgb, SmallMap, own_span, said
+from layerboard.leaderboards.blocks.blocks import Block, HeatMap, Maps, Matrix, Rgb, SmallMap, said
+from layerboard.leaderboards.charts.raster import own_span
 from layerboard.leaderboards.inside.evidence import Evidence, at_depths, deep, evenly
 from layerboard.tasks.metrics.arrays import Floats
 
