@@ -32,22 +32,20 @@ ONE_TOKEN: dict[str, str | int] = {"task": "token-probes", "metric": "fewshot-10
 
 def vector_blocks(board: Board) -> list[Block]:
     """A figure for each column in which blocks have scores by several kinds of vectors; empty without any."""
-    plots = [plot for column in board.columns if (plot := _plot(board, column))]
+    plots = []
+    for column in board.columns:
+        rows, same = column.family, {"dataset": column.dataset, "protocol": column.protocol}
+        order = sorted(set(rows["pooling"]), key=pooling_rank)
+        series = {pooling_name(pooling): rows[rows["pooling"] == pooling] for pooling in order}
+        tokens = matching(candidates(board.analyses.records), ONE_TOKEN | same)
+        series |= {PATCH: tokens} if column.task == "fewshot" and len(tokens) else {}
+        parts = column.task, column.dataset_name, column.protocol, column.metric.split()[0], "vectors"
+        if len(series) > 1:
+            points, file = backbone_points(column.backbones, series), slug(".".join(parts))
+            axis, order = f"{column.metric}, %", tuple(series)
+            plots.append(Plot(points, "lines", column.title, "block", axis, name=file, order=order))
     words = VECTORS_NOTE + ONE * any(PATCH in plot.order for plot in plots)
     return section(Heading(2, VECTORS), said(words), *plots)
-
-
-def _plot(board: Board, column: Column) -> Plot | None:
-    """A panel for each backbone, a line for each kind of vectors; None for a single kind."""
-    rows, same = column.family, {"dataset": column.dataset, "protocol": column.protocol}
-    order = sorted(set(rows["pooling"]), key=pooling_rank)
-    series = {pooling_name(pooling): rows[rows["pooling"] == pooling] for pooling in order}
-    tokens = matching(candidates(board.analyses.records), ONE_TOKEN | same)
-    series |= {PATCH: tokens} if column.task == "fewshot" and len(tokens) else {}
-    parts = column.task, column.dataset_name, column.protocol, column.metric.split()[0], "vectors"
-    points, name = backbone_points(column.backbones, series), slug(".".join(parts))
-    plot = Plot(points, "lines", column.title, "block", f"{column.metric}, %", name=name, order=tuple(series))
-    return plot if len(series) > 1 else None
 
 
 TITLE = "What other taps and poolings gain"
