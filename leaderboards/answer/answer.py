@@ -9,7 +9,7 @@ import pandas as pd
 
 from layerboard.leaderboards.answer.candidates import Candidate, candidates_of, compressed_of
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
+from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Bounds, best_side, bounds_of, differences_of, sides_of
 from layerboard.leaderboards.board.frames import RANDOM, candidates, is_floor
@@ -127,6 +127,7 @@ def telling(answers: Sequence[Answer]) -> list[Answer]:
 def equal_baselines(column: Column, items: Path | None) -> tuple[str, ...]:
     """Baselines that are not shown to score lower than the best trained backbone, by their labels, in order.
 
+    Of each untrained network and of raw pixels the best layer counts, of random draws the one in the middle.
     Without items, or with too few, scores alone are compared. Empty without a trained backbone.
     """
     trained = column.best[column.best["trained"].astype(bool)]
@@ -134,7 +135,13 @@ def equal_baselines(column: Column, items: Path | None) -> tuple[str, ...]:
         return ()
     top = trained.sort_values("value", ascending=False, kind="stable")
     best = best_side(trained, str(top["backbone"].iloc[0]))
-    sides = {side.backbone: side for side in _baselines(column)}
+    untrained = column.best.loc[~column.best["trained"].astype(bool), "backbone"]
+    sides = {str(name): best_side(column.best, str(name)) for name in untrained}
+    rows = column.in_pooling()
+    floors = candidates(rows[(rows["metric"] == column.metric) & is_floor(rows)])
+    for name, own in floors.groupby("backbone"):
+        draws = sorted(sides_of(own, str(name)), key=lambda side: side.score)
+        sides[str(name)] = draws[len(draws) // 2 if own["family"].iloc[0] == RANDOM else -1]
     return tuple(
         label
         for name, label in column.labels.items()
@@ -142,17 +149,6 @@ def equal_baselines(column: Column, items: Path | None) -> tuple[str, ...]:
         for difference in differences_of(column, [sides[name]], best, items)
         if not (difference.value if pd.isna(difference.high) else difference.high) < 0
     )
-
-
-def _baselines(column: Column) -> Iterable[Side]:
-    """The best layer of each untrained network and of raw pixels; of random draws, the one in the middle."""
-    for name in column.best.loc[~column.best["trained"].astype(bool), "backbone"]:
-        yield best_side(column.best, str(name))
-    rows = column.in_pooling()
-    floors = candidates(rows[(rows["metric"] == column.metric) & is_floor(rows)])
-    for name, own in floors.groupby("backbone"):
-        draws = sorted(sides_of(own, str(name)), key=lambda side: side.score)
-        yield draws[len(draws) // 2 if own["family"].iloc[0] == RANDOM else -1]
 
 
 def answer_frame(answers: Sequence[Answer]) -> pd.DataFrame:

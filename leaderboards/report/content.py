@@ -1,6 +1,6 @@
 """The contents of the report for one suite: small tidy frames from which all views and CSV files are made."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -147,12 +147,11 @@ class Report:
             for answer in self.answers
             for each in answer.candidates
         ]
-        measured = self._labelled(parts, SCORES)
-        measured = measured.merge(pd.DataFrame(known, columns=[*places, *costs]), "left", on=places)
-        measured["parameters"] /= 1e6
-        others = self._labelled([self._published()], SCORES)
-        rows = pd.concat([measured, *([others] if len(others) else [])])
-        rows = rows.reset_index(drop=True)
+        there = [part.reindex(columns=[*SCORES]) for part in (*parts, self._published()) if len(part)]
+        rows = pd.concat(there, ignore_index=True) if there else pd.DataFrame(columns=[*SCORES])
+        rows = rows.assign(backbone=rows["backbone"].map(dict(self.board.labels)))
+        rows = rows.merge(pd.DataFrame(known, columns=[*places, *costs]), "left", on=places)
+        rows["parameters"] /= 1e6
         return rows.assign(relative=rows["layer"] / rows["depth"])
 
     def _bounds(self, column: Column, metric: str, vectors: str) -> Bounds:
@@ -186,12 +185,6 @@ class Report:
             vectors="",
         )
         return rows[rows["column"] != ""]
-
-    def _labelled(self, parts: Sequence[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
-        """Parts as one frame with some columns, in which backbones are named by labels."""
-        there = [part.reindex(columns=[*names]) for part in parts if len(part)]
-        rows = pd.concat(there, ignore_index=True) if there else pd.DataFrame(columns=[*names])
-        return rows.assign(backbone=rows["backbone"].map(dict(self.board.labels)))
 
     @cached_property
     def device(self) -> str | None:

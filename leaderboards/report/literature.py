@@ -59,6 +59,7 @@ def literature_files(
 def _row(row: _Row) -> dict[str, Any]:
     """A number as a row of the table; the row is also found by the words of its task and publication."""
     unit, group = "lower is better" if row["better"] == "lower" else "", row["group"]
+    link = Markup('<a href="#{}">{}</a>').format(group.replace(" ", "-"), group)
     layer = "" if pd.isna(row["layer"]) else f"{row['layer']:04d}"
     rank = "" if pd.isna(row["rank"]) else row["rank"]
     cells = [
@@ -68,15 +69,11 @@ def _row(row: _Row) -> dict[str, Any]:
         sorted_cell(literature.printed_layer(row), key=layer),
         sorted_cell(row["pooling"] and pooling_name(row["pooling"])),
         sorted_cell(literature.printed_rank(row), left=False, key=rank),
-        sorted_cell(Markup('<a href="#{}">{}</a>').format(_anchor(group), group), key=group),
+        sorted_cell(link, key=group),
         sorted_cell(row["source"], literature.source_text(row).removeprefix(f"{row['source']}, ")),
     ]
     words = (task_display(row["task"]).title, row["publication"])
     return {"cells": cells, "attributes": {"data-find": " ".join(words)}}
-
-
-def _anchor(group: str) -> str:
-    return group.replace(" ", "-")
 
 
 def _groups(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -92,7 +89,7 @@ def _groups(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
             ", ".join(dict.fromkeys(rows["source"])),
             f"no: {reasons}" if reasons else f"yes, with the protocol {first['protocol']}",
         ]
-        yield {"cells": cells, "attributes": {"id": _anchor(str(name))}}
+        yield {"cells": cells, "attributes": {"id": str(name).replace(" ", "-")}}
 
 
 def _last(row: _Row) -> list[str]:

@@ -22,6 +22,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import SIDES, BoardBackbone
 from layerboard.leaderboards.sections.provenance import NO_REASON, partial_line, units_text
 from layerboard.leaderboards.sections.similarity import NOTE, CkaTable, cka_tables
+from layerboard.tasks.framework.registry import DIRECTIONS
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.spec import Layer
 
@@ -129,7 +130,8 @@ def cka_maps(board: Board) -> list[CkaMap]:
     They are kept, since a page and its report ask for the same ones.
     """
     known = [each for each in board.backbones if not each.floor]
-    maps = [_map(table, known, table.select(board.directions)) for table in cka_tables(board)]
+    directions = board.plain[board.plain["metric"] == DIRECTIONS]  # over which a layer's variance is spread
+    maps = [_map(table, known, table.select(directions)) for table in cka_tables(board)]
     return [each for each in maps if np.isfinite(each.values).any()]
 
 
