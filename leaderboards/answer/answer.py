@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from layerboard.leaderboards.answer.candidates import Candidate, candidates_of, compressed_of
+from layerboard.leaderboards.answer.candidates import Candidate, candidates_of
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
@@ -86,7 +86,9 @@ def answers_of(
         if len(column.best):
             bounds = board.bounds[column.key]
             if compressed is not None:
-                every = pd.concat([column.family, compressed_of(column, compressed)], ignore_index=True)
+                packed = column.select(compressed)  # scored blocks in every pooling compete
+                packed = candidates(packed[(packed["metric"] == column.metric) & ~is_floor(packed)])
+                every = pd.concat([column.family, packed], ignore_index=True)
                 bounds = bounds_of(column, every, board.items)
             own = candidates_of(column, bounds.rows, times, facts or {}, compressed)
             answers.append(_answer(column, bounds, own, device or "", equal_baselines(column, board.items)))

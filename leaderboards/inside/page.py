@@ -102,8 +102,6 @@ def _extremes(headline: Headline, answers: Answers) -> str:
     return f"{title}: {' to '.join(ends)}."
 
 
-# ---- the section of one analysis -----------------------------------------------------------------
-
 RANGES = "Lowest and highest of the other metrics (layers in brackets)"
 WHOLE, PAIRS = "Numbers of each backbone as a whole", "Numbers of two backbones, each as a whole"
 HEADS = "The numbers of single attention heads are in the CSV file beside this page."

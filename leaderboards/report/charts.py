@@ -8,7 +8,7 @@ the literal of an expression.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from layerboard.leaderboards.blocks.display import NOT_WORSE
@@ -88,7 +88,7 @@ def fill_placeholders(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN4
         return spec
     if whole := re.fullmatch(r"\{(\w+)\}", spec):
         return words[whole[1]]
-    forms = {"": str, "=": json.dumps}
+    forms: dict[str, Callable[[object], str]] = {"": str, "=": json.dumps}
     return re.sub(r"\{(=?)(\w+)\}", lambda found: forms[found[1]](words[found[2]]), spec)
 
 

@@ -60,8 +60,8 @@ def _row(row: _Row) -> dict[str, Any]:
     """A number as a row of the table; the row is also found by the words of its task and publication."""
     unit, group = "lower is better" if row["better"] == "lower" else "", row["group"]
     link = Markup('<a href="#{}">{}</a>').format(group.replace(" ", "-"), group)
-    layer = "" if pd.isna(row["layer"]) else f"{row['layer']:04d}"
-    rank = "" if pd.isna(row["rank"]) else row["rank"]
+    layer: str = "" if pd.isna(row["layer"]) else f"{row['layer']:04d}"
+    rank: object = "" if pd.isna(row["rank"]) else row["rank"]
     cells = [
         sorted_cell(row["backbone"], "" if row["registered"] else "not in the registry"),
         sorted_cell(row["task"], f"{row['dataset']} {row['metric']}"),

@@ -42,8 +42,8 @@ def vector_blocks(board: Board) -> list[Block]:
         parts = column.task, column.dataset_name, column.protocol, column.metric.split()[0], "vectors"
         if len(series) > 1:
             points, file = backbone_points(column.backbones, series), slug(".".join(parts))
-            axis, order = f"{column.metric}, %", tuple(series)
-            plots.append(Plot(points, "lines", column.title, "block", axis, name=file, order=order))
+            axis, names = f"{column.metric}, %", tuple(series)
+            plots.append(Plot(points, "lines", column.title, "block", axis, name=file, order=names))
     words = VECTORS_NOTE + ONE * any(PATCH in plot.order for plot in plots)
     return section(Heading(2, VECTORS), said(words), *plots)
 

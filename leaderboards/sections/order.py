@@ -16,6 +16,8 @@ from layerboard.leaderboards.sections.sets import set_blocks
 from layerboard.leaderboards.sections.similarity import same_depth_blocks, similarity_blocks
 from layerboard.leaderboards.sections.variants import variant_blocks
 
+# what the report's charts of single layers of plain backbones do not show
+BEYOND = (vector_blocks, series_blocks, set_blocks, feature_blocks, variant_blocks)
 # every section in the order of the page, before the one on provenance: a function to its blocks, which are
 # empty if the board has nothing for it
 SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
@@ -26,17 +28,11 @@ SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     seen_blocks,
     ceiling_blocks,
     layer_blocks,
-    vector_blocks,
-    series_blocks,
-    set_blocks,
-    feature_blocks,
-    variant_blocks,
+    *BEYOND,
     published_blocks,
     similarity_blocks,
     same_depth_blocks,
 )
-# what the report's charts of single layers of plain backbones do not show
-BEYOND = (vector_blocks, series_blocks, set_blocks, feature_blocks, variant_blocks)
 # sections without a table: the report has the matrices of every two backbones instead
 PICTURED = (same_depth_blocks,)
 

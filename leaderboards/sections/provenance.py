@@ -116,9 +116,6 @@ def list_blocks(words: str, lines: Iterable[str]) -> list[Block]:
     return [said(words), Bullets(items)] if items else []
 
 
-# ---- empty cells ---------------------------------------------------------------------------------
-
-
 class Gap(NamedTuple):
     """What missing numbers have in common; a pooling only if it needs naming."""
 

@@ -115,9 +115,6 @@ def _missed(drawing: Drawing, every: ExampleSets) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[drawing.key, *facts, "answer", "others"])
 
 
-# ---- classes -----------------------------------------------------------------------------------
-
-
 class ClassAccuracy(NamedTuple):
     """Accuracy of backbones by class, each at its best layer; classes are indices into all names."""
 
