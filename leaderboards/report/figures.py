@@ -43,9 +43,8 @@ def without_figure(report: Report) -> list[str]:
     for column in report.board.columns:
         if column.heading not in drawn:
             there = ", ".join(sorted({*map(str, column.rows["tap"])}))
-            lines.append(
-                f"{column.heading} has no figure: curves are of blocks, and only {there} has a score"
-            )
+            why = f"curves are of blocks, and only {there} has a score"
+            lines.append(f"{column.heading} has no figure: {why}")
     if report.board.analyses:
         lines.append(f"analyses have their figures beside the page {report.board.analyses.page}.md")
     return [f"{report.board.suite}: {line}" for line in lines]

@@ -52,10 +52,8 @@ def layer_blocks(board: Board) -> list[Block]:
         return []
     least = f"{display.fixed(100 * SHOWN_SHARE, 0)} %"
     choices = CHOICES_NOTE.format(least=least) if any(column.held_out for column in board.columns) else ""
-    note = NOTE.format(
-        maybe=MAYBE.format(not_worse=display.NOT_WORSE) if board.has_intervals else "", choices=choices
-    )
-    blocks: list[Block] = [Heading(2, "Every layer"), wrapped(note)]
+    maybe = MAYBE.format(not_worse=display.NOT_WORSE) if board.has_intervals else ""
+    blocks: list[Block] = [Heading(2, "Every layer"), wrapped(NOTE.format(maybe=maybe, choices=choices))]
     for column in board.columns:
         blocks += _column_blocks(board, column)
     return blocks

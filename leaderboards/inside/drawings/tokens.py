@@ -6,7 +6,7 @@ left and centre; Walmer et al., CVPR 2023, figure 23.
 
 import numpy as np
 
-from layerboard.leaderboards.blocks.blocks import Block, HeatMap, Maps, Matrix, Rgb, SmallMap, said
+from layerboard.leaderboards.blocks.blocks import Block, HeatMap, Maps, Matrix, SmallMap, said
 from layerboard.leaderboards.charts.raster import own_span
 from layerboard.leaderboards.inside.evidence import Evidence, at_depths, deep, evenly
 from layerboard.tasks.metrics.arrays import Floats
@@ -45,9 +45,10 @@ def draw_weights(evidence: Evidence) -> list[Block]:
     """Filters and position embeddings of the backbones that have them, a panel per backbone."""
     filters = evidence.numbers("filters", 4)
     components = [
-        SmallMap(backbone.label, f"{rank // IN_ROW * IN_ROW + 1}", f"{rank % IN_ROW + 1}", image)
+        SmallMap(backbone.label, f"{rank // IN_ROW * IN_ROW + 1}", f"{rank % IN_ROW + 1}", pixels)
         for backbone, values in filters.items()
-        for rank, image in enumerate(_colours(values[:MOST_FILTERS]))
+        for rank, image in enumerate(np.nan_to_num(values[:MOST_FILTERS]))  # NaN is black
+        for pixels in [np.rint(255 * np.clip(image, 0, 1)).astype(np.uint8)]
     ]
     cosines = [
         SmallMap(backbone.label, f"row {row + 1}", f"{column + 1}", values[row, column])
@@ -62,12 +63,6 @@ def draw_weights(evidence: Evidence) -> list[Block]:
         *evidence.explained(POSITIONS, cosines, alike, "positions"),
         evidence.lacking("Filters", filters),
     ]
-
-
-def _colours(images: Floats) -> Rgb:
-    """Images from 0 to 1 as colours; NaN is black."""
-    colours: Rgb = np.rint(255 * np.clip(np.nan_to_num(images), 0, 1)).astype(np.uint8)
-    return colours
 
 
 # ---- residual sums -------------------------------------------------------------------------------

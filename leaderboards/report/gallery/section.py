@@ -1,6 +1,7 @@
 """Failures and successes: a section with examples of what changes over depth, and tables of failures."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -57,9 +58,8 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
     for column in board.columns:
         if every := column_examples(column, output) if column.task in {*DRAWINGS, CLUSTERS} else []:
             drawing = DRAWINGS.get(column.task)
-            intro, examples = (
-                draw_examples(drawing, every, pictures) if drawing else nearest.clusters(every, pictures)
-            )
+            draw = partial(draw_examples, drawing) if drawing else nearest.clusters
+            intro, examples = draw(every, pictures)
             task = {"heading": column.heading, "best": every[0], "intro": intro, "examples": examples}
             tasks.append(task | {"classes": class_table(every, pictures)})
     title = "Failures and successes"
@@ -136,9 +136,8 @@ def class_accuracy(every: ExampleSets) -> ClassAccuracy | None:
         return None
     folders, images = best.arrays["classes"], best.at_best(key)
     alike = [each for each in every if np.array_equal(each.arrays.get("classes", ()), folders)]
-    shares = np.stack(
-        [100 * each.at_best("class_right") / np.maximum(each.at_best(key), 1) for each in alike]
-    )
+    counts = ((each.at_best("class_right"), each.at_best(key)) for each in alike)
+    shares = np.stack([100 * right / np.maximum(every_image, 1) for right, every_image in counts])
     return ClassAccuracy(
         [each.backbone for each in alike],
         shares,
