@@ -109,10 +109,8 @@ def _differences(before: Rows, now: Rows, limit: Limit) -> list[str]:
         sentences.append(f"lacks {counted(came, 'rows')} of the records; write the leaderboard again")
     if moved := sum(distance > limit.amount for distance in distances):
         old, new = scored[distances.index(max(distances))]
-        sentences.append(
-            f"{counted(moved, 'rows')} moved by more than {limit}, most {_layer_text(old)}: "
-            f"committed {float(old['value']):g}, now {float(new['value']):g}"
-        )
+        most = f"{_layer_text(old)}: committed {float(old['value']):g}, now {float(new['value']):g}"
+        sentences.append(f"{counted(moved, 'rows')} moved by more than {limit}, most {most}")
     sentences += _turned(both, "value", "empty", "scored")
     sentences += _turned(scored, "ci_low", "without an interval", "with an interval")
     for column in ("n", "partial"):

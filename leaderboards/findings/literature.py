@@ -81,14 +81,11 @@ def _ranked(group: Sequence[Published], name: str, depths: Mapping[str, int]) ->
         # the usual size says nothing
         size = "" if number.input_size == INPUT_SIZE else f"{number.input_size} px"
         measured = ", ".join(filter(None, (how, size, "best layer" * (number.rule == "best"))))
-        rows.append(
-            row
-            | {"group": name, "networks": networks, "measured": measured}
-            | {"rank": 1 + sum(value < sign * number.value for value in trained) if ranks else None}
-            | {"registered": number.backbone in depths, "depth": depths.get(number.backbone)}
-            | {"better": "lower" if _is_error(number) else "higher"}
-            | {"publication": SOURCES.get(number.source, number.source)}
-        )
+        row |= {"group": name, "networks": networks, "measured": measured}
+        row |= {"rank": 1 + sum(value < sign * number.value for value in trained) if ranks else None}
+        row |= {"registered": number.backbone in depths, "depth": depths.get(number.backbone)}
+        row |= {"better": "lower" if _is_error(number) else "higher"}
+        rows.append(row | {"publication": SOURCES.get(number.source, number.source)})
     return rows
 
 
