@@ -17,11 +17,8 @@ from layerboard.leaderboards.report.templates.environment import offline_page
 
 NAME = "literature"  # of its files, without an ending
 
-HEADS = {"backbone": "words", "task": "words", "score": "numbers", "layer": "words", "vectors": "words"} | {
-    "rank": "numbers",
-    "group": "words",
-    "source": "words",
-}
+HEADS = {"backbone": "words", "task": "words", "score": "numbers", "layer": "words", "vectors": "words"}
+HEADS |= {"rank": "numbers", "group": "words", "source": "words"}
 """Columns of the table of numbers, and how each is sorted."""
 
 _Row = Mapping[Hashable, Any]

@@ -113,14 +113,13 @@ class CkaMap:
         ends = np.cumsum([0, *map(len, self.layers.values())])
         places = [*zip(self.layers.items(), map(slice, ends[:-1], ends[1:]), strict=True)]
         pairs = [(each, each) for each in places] if own else combinations(places, 2)
-        return [
-            LayerCka(
-                *(self.table.title, backbone.label, other.label, rows, columns, values),
-                *(self.errors[down, right], self.starred),
-            )
-            for ((backbone, rows), down), ((other, columns), right) in pairs
-            if np.isfinite(values := self.values[down, right]).any()
-        ]
+        matrices = []
+        for ((backbone, rows), down), ((other, columns), right) in pairs:
+            names, values = (self.table.title, backbone.label, other.label), self.values[down, right]
+            if np.isfinite(values).any():
+                errors = self.errors[down, right]
+                matrices.append(LayerCka(*names, rows, columns, values, errors, self.starred))
+        return matrices
 
 
 @lru_cache(maxsize=1)

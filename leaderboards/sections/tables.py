@@ -214,15 +214,11 @@ def _best_cells(best: pd.DataFrame, maybe: Collection[str] = ()) -> Cells:
     """The cell of each best layer; the highest and those that may be the best are marked."""
     top = best["value"].max()
     fields = best[["backbone", "layer", "depth", "pooling", *frames.INTERVAL]]
-    return {
-        str(name): Cell(
-            display.score_text(value, low, high),
-            mark_of(best=value == top, maybe=name in maybe),
-            f"({display.place_text(layer, depth, pooling)})",
-            float(value),
-        )
-        for name, layer, depth, pooling, value, low, high in fields.itertuples(index=False, name=None)
-    }
+    cells = {}
+    for name, *place, value, low, high in fields.itertuples(index=False, name=None):
+        mark, where = mark_of(best=value == top, maybe=name in maybe), f"({display.place_text(*place)})"
+        cells[str(name)] = Cell(display.score_text(value, low, high), mark, where, float(value))
+    return cells
 
 
 def _floor_cells(floors: pd.DataFrame) -> Cells:
