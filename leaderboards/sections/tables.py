@@ -191,7 +191,7 @@ def _by_backbone(
     texts = map(text, rows[field], rows["value"].astype(float))
     values = dict(zip(keys, texts, strict=True))
     fields = column.best[["backbone", "layer", "depth", "pooling"]].itertuples(index=False, name=None)
-    values |= {(name, LAYER): display.place_text(*place) for name, *place in fields}
+    values |= {(name, LAYER): display.place_text(*layer) for name, *layer in fields}
     backbones = frames.backbones_of(rows)
     return pd.DataFrame(
         {field: name} | {backbone.label: values.get((backbone.name, name), "") for backbone in backbones}
@@ -215,8 +215,8 @@ def _best_cells(best: pd.DataFrame, maybe: Collection[str] = ()) -> Cells:
     top = best["value"].max()
     fields = best[["backbone", "layer", "depth", "pooling", *frames.INTERVAL]]
     cells = {}
-    for name, *place, value, low, high in fields.itertuples(index=False, name=None):
-        mark, where = mark_of(best=value == top, maybe=name in maybe), f"({display.place_text(*place)})"
+    for name, *layer, value, low, high in fields.itertuples(index=False, name=None):
+        mark, where = mark_of(best=value == top, maybe=name in maybe), f"({display.place_text(*layer)})"
         cells[str(name)] = Cell(display.score_text(value, low, high), mark, where, float(value))
     return cells
 
