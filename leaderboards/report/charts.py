@@ -440,11 +440,10 @@ def alike() -> Spec:
     colour = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
     cells = _plotted(CELL, places | {"color": colour, "tooltip": tips})
     nearest = ("datum.first != datum.second", "datum.column_at == datum.most_similar")
-    along, line = places | {"order": {"field": "row_at"}}, {"type": "line", "aria": False}
-    lines = [
-        _plotted(line | {"color": colour, "strokeWidth": width}, along, *nearest)
-        for colour, width in (("#000000", 3.2), ("#ffffff", 1.4))
-    ]
+    along, lines = places | {"order": {"field": "row_at"}}, list[Spec]()
+    for ink, width in (("#000000", 3.2), ("#ffffff", 1.4)):
+        line = {"type": "line", "color": ink, "strokeWidth": width, "aria": False}
+        lines.append(_plotted(line, along, *nearest))
     transforms: list[Spec] = [
         _calculate("turned", "datum.first != {=first}"),
         {"filter": "(datum.turned ? datum.second : datum.first) == {=first}"},
