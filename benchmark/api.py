@@ -22,8 +22,7 @@ from layerboard.benchmark.plan.lock import given_weights, write_run
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.records.records import file_under
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.records.earlier import set_aside, steps_of
-from layerboard.leaderboards.records.files import VERSION, safe_name
+from layerboard.leaderboards.records.files import VERSION, safe_name, set_aside, steps_of
 from layerboard.leaderboards.records.record import folder_records, of_suite, suites_of
 from layerboard.leaderboards.records.state import state_of
 from layerboard.leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails

@@ -11,6 +11,7 @@ Results display themselves as tables, and have the numbers as data frames (``.fr
 import inspect
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from textwrap import fill, indent
 
 from layerboard.zoo.errors import InputError
@@ -70,14 +71,8 @@ __version__ = VERSION
 
 def __getattr__(name: str) -> object:
     """The classes for scikit-learn and for trainers, imported where they are used: that takes seconds."""
-    if name == "LayerEncoder":
-        from layerboard.benchmark.commands.encoder import LayerEncoder
-
-        return LayerEncoder
-    if name == "Callback":
-        from layerboard.benchmark.commands.callback import Callback
-
-        return Callback
+    if module := {"LayerEncoder": "encoder", "Callback": "callback"}.get(name):
+        return getattr(import_module(f"layerboard.benchmark.commands.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -77,7 +77,6 @@ def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
                 os.replace(draft, folder)
         except OSError as error:
             if not _is_whole(folder):  # else another process came first
-                raise InputError(
-                    f"{folder} cannot be written: {error.strerror}; choose another --cache."
-                ) from error
+                problem = f"{folder} cannot be written: {error.strerror}; choose another --cache."
+                raise InputError(problem) from error
     return folder, f"seed-{SEED}-{recipe}"

@@ -16,9 +16,8 @@ def packaged_data() -> Path:
     try:
         return data_root(Path(f"{PREFIX}{DATA}"))
     except InputError as error:
-        raise InputError(
-            f"the mini suite's data cannot be read: {error}; install the package again"
-        ) from error
+        problem = f"the mini suite's data cannot be read: {error}; install the package again"
+        raise InputError(problem) from error
 
 
 def packaged_pictures(count: int) -> list[Image.Image]:

@@ -10,20 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from safetensors.torch import save
 from torch import Tensor
-from transformers import (
-    BeitConfig,
-    BeitForMaskedImageModeling,
-    CLIPVisionConfig,
-    CLIPVisionModel,
-    PreTrainedConfig,
-    PreTrainedModel,
-    ResNetConfig,
-    ResNetModel,
-    ViTConfig,
-    ViTModel,
-)
 
 from layerboard.zoo.spec import BackboneSpec
 
@@ -48,7 +37,7 @@ def preprocessor(spec: BackboneSpec) -> str:
     return json.dumps(words, indent=2)
 
 
-def build(spec: BackboneSpec) -> PreTrainedModel:
+def build(spec: BackboneSpec) -> transformers.PreTrainedModel:
     """The network of a mini backbone without weights (on the meta device)."""
     model_class, config = _network(spec)
     config.architectures = [model_class.__name__]
@@ -56,9 +45,9 @@ def build(spec: BackboneSpec) -> PreTrainedModel:
         return model_class(config)
 
 
-def _network(spec: BackboneSpec) -> tuple[type[PreTrainedModel], PreTrainedConfig]:
+def _network(spec: BackboneSpec) -> tuple[type[transformers.PreTrainedModel], transformers.PreTrainedConfig]:
     if spec.family == "ResNet":
-        return ResNetModel, ResNetConfig(
+        return transformers.ResNetModel, transformers.ResNetConfig(
             embedding_size=spec.stem_width or spec.stages[0].width,
             hidden_sizes=[stage.width for stage in spec.stages],
             depths=[stage.blocks for stage in spec.stages],
@@ -73,9 +62,9 @@ def _network(spec: BackboneSpec) -> tuple[type[PreTrainedModel], PreTrainedConfi
         "patch_size": spec.patch_size,
     }
     if spec.family == "CLIP":
-        return CLIPVisionModel, CLIPVisionConfig(**shape, hidden_act="quick_gelu")
+        return transformers.CLIPVisionModel, transformers.CLIPVisionConfig(**shape, hidden_act="quick_gelu")
     if spec.family == "BEiT":
-        return BeitForMaskedImageModeling, BeitConfig(
+        return transformers.BeitForMaskedImageModeling, transformers.BeitConfig(
             **shape,
             layer_norm_eps=1e-6,
             layer_scale_init_value=_LAYER_SCALE,
@@ -83,7 +72,7 @@ def _network(spec: BackboneSpec) -> tuple[type[PreTrainedModel], PreTrainedConfi
             use_mask_token=True,
             vocab_size=_VISUAL_TOKENS,
         )
-    return ViTModel, ViTConfig(**shape, layer_norm_eps=1e-6)
+    return transformers.ViTModel, transformers.ViTConfig(**shape, layer_norm_eps=1e-6)
 
 
 def draw(name: str, like: Tensor, seed: str) -> Tensor:

@@ -24,7 +24,7 @@ from layerboard.benchmark.engines.progress import reporter_for
 from layerboard.benchmark.forms.option import called_with
 from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.records.earlier import set_aside, steps_of
+from layerboard.leaderboards.records.files import set_aside, steps_of
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.zoo.errors import InputError, first_line, some
 from layerboard.zoo.features.pass_context import pass_context

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Terminal
     from layerboard.benchmark.passes.failures import Failure
     from layerboard.leaderboards.board.board import Board
-    from layerboard.leaderboards.charts.chart import Chart
+    from layerboard.leaderboards.charts.engine import Chart
     from layerboard.leaderboards.published.literature import Published
 
 Shown = TypeVar("Shown", bound=Result)

@@ -16,7 +16,7 @@ from layerboard.zoo.errors import InputError, counted, require_known
 if TYPE_CHECKING:
     import pandas as pd
 
-    from layerboard.leaderboards.charts.chart import Chart
+    from layerboard.leaderboards.charts.engine import Chart
 
 SCREEN = 100  # characters of the widest line of an answer
 MOST_ROWS = 40  # rows that a displayed result shows; ``frame`` has all

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import nan
-from operator import attrgetter
 from pathlib import Path
 
 import pandas as pd
 
-from layerboard.leaderboards.answer.candidates import Candidate, candidates_of, compressed_of
+from layerboard.leaderboards.answer.candidates import Candidate, candidates_of
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
+from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Bounds, best_side, bounds_of, differences_of, sides_of
 from layerboard.leaderboards.board.frames import RANDOM, candidates, is_floor
@@ -19,8 +18,8 @@ from layerboard.zoo.errors import some
 
 _OF_BEST = ("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "loss", "held_out")
 _COST = ("milliseconds", "timed_at", "disturbed", "device")
-_BESIDE = ("rivals", "untested", "layers", "elsewhere", "baselines", "thresholds")
-_FIELDS = (*_OF_BEST, *_COST, *_BESIDE)
+_BESIDE = ("rivals", "untested", "layers", "elsewhere", "baselines")
+_FIELDS = (*_OF_BEST, *_COST, *_BESIDE, "thresholds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,7 +86,9 @@ def answers_of(
         if len(column.best):
             bounds = board.bounds[column.key]
             if compressed is not None:
-                every = pd.concat([column.family, compressed_of(column, compressed)], ignore_index=True)
+                packed = column.select(compressed)  # scored blocks in every pooling compete
+                packed = candidates(packed[(packed["metric"] == column.metric) & ~is_floor(packed)])
+                every = pd.concat([column.family, packed], ignore_index=True)
                 bounds = bounds_of(column, every, board.items)
             own = candidates_of(column, bounds.rows, times, facts or {}, compressed)
             answers.append(_answer(column, bounds, own, device or "", equal_baselines(column, board.items)))
@@ -128,6 +129,7 @@ def telling(answers: Sequence[Answer]) -> list[Answer]:
 def equal_baselines(column: Column, items: Path | None) -> tuple[str, ...]:
     """Baselines that are not shown to score lower than the best trained backbone, by their labels, in order.
 
+    Of each untrained network and of raw pixels the best layer counts, of random draws the one in the middle.
     Without items, or with too few, scores alone are compared. Empty without a trained backbone.
     """
     trained = column.best[column.best["trained"].astype(bool)]
@@ -135,7 +137,13 @@ def equal_baselines(column: Column, items: Path | None) -> tuple[str, ...]:
         return ()
     top = trained.sort_values("value", ascending=False, kind="stable")
     best = best_side(trained, str(top["backbone"].iloc[0]))
-    sides = {side.backbone: side for side in _baselines(column)}
+    untrained = column.best.loc[~column.best["trained"].astype(bool), "backbone"]
+    sides = {str(name): best_side(column.best, str(name)) for name in untrained}
+    rows = column.in_pooling()
+    floors = candidates(rows[(rows["metric"] == column.metric) & is_floor(rows)])
+    for name, own in floors.groupby("backbone"):
+        draws = sorted(sides_of(own, str(name)), key=lambda side: side.score)
+        sides[str(name)] = draws[len(draws) // 2 if own["family"].iloc[0] == RANDOM else -1]
     return tuple(
         label
         for name, label in column.labels.items()
@@ -145,29 +153,14 @@ def equal_baselines(column: Column, items: Path | None) -> tuple[str, ...]:
     )
 
 
-def _baselines(column: Column) -> Iterable[Side]:
-    """The best layer of each untrained network and of raw pixels; of random draws, the one in the middle."""
-    for name in column.best.loc[~column.best["trained"].astype(bool), "backbone"]:
-        yield best_side(column.best, str(name))
-    rows = column.in_pooling()
-    floors = candidates(rows[(rows["metric"] == column.metric) & is_floor(rows)])
-    for name, own in floors.groupby("backbone"):
-        draws = sorted(sides_of(own, str(name)), key=lambda side: side.score)
-        yield draws[len(draws) // 2 if own["family"].iloc[0] == RANDOM else -1]
-
-
 def answer_frame(answers: Sequence[Answer]) -> pd.DataFrame:
     """One row per column of the leaderboard, in full: columns `COLUMN_FIELDS` and the facts of its answer."""
-    numbers = attrgetter(*COLUMN_FIELDS)
     rows = [
-        dict(zip(COLUMN_FIELDS, numbers(answer.column), strict=True))
+        {name: getattr(answer.column, name) for name in COLUMN_FIELDS}
         | asdict(answer.best)
-        | {name: getattr(answer, name) for name in ("held_out", *_BESIDE) if name != "thresholds"}
-        | {
-            "score": answer.best.value,
-            "milliseconds": answer.best.ms,
-            "device": answer.device if answer.best.ms >= 0 else "",
-        }
+        | {name: getattr(answer, name) for name in ("held_out", *_BESIDE)}
+        | {"score": answer.best.value, "milliseconds": answer.best.ms}
+        | {"device": answer.device if answer.best.ms >= 0 else ""}
         for answer in answers
     ]
     return pd.DataFrame(rows, columns=[*COLUMN_FIELDS, *_FIELDS])

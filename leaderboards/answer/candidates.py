@@ -10,7 +10,6 @@ import pandas as pd
 from layerboard.leaderboards.blocks.display import cosine_text, pooling_rank, score_text, task_display
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import VECTOR, bytes_of, with_costs
-from layerboard.leaderboards.board.frames import candidates, is_floor
 from layerboard.leaderboards.findings.facts import Facts, facts_about, fits_licence
 from layerboard.tasks.framework.transforms import FLOAT32
 from layerboard.zoo.errors import some
@@ -106,12 +105,6 @@ def _ranked(column: Column, bounded: pd.DataFrame) -> pd.DataFrame:
     )
     keys = {"value": False, "rank": True, "primary": False, "layer": True, "pooled": True, "transform": True}
     return ranked.sort_values([*keys], ascending=[*keys.values()], kind="stable")
-
-
-def compressed_of(column: Column, compressed: pd.DataFrame) -> pd.DataFrame:
-    """The scored blocks of a column with compressed vectors, in every pooling."""
-    rows = column.select(compressed)
-    return candidates(rows[(rows["metric"] == column.metric) & ~is_floor(rows)])
 
 
 def exempt(candidate: Candidate, max_ms: float) -> bool:

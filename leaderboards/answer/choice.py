@@ -95,7 +95,11 @@ def safe_choices(answers: Sequence[Answer], max_loss: float) -> tuple[Choice, ..
 
     Each is given with its cheapest layer that scores higher, in some column, than all that cost less.
     """
-    safe = {answer.column: _by_layer(answer, max_loss) for answer in answers}
+    safe: dict[Column, dict[str, dict[int, Candidate]]] = {answer.column: {} for answer in answers}
+    for answer in answers:
+        for each in answer.candidates:
+            if each.loss <= max_loss:
+                safe[answer.column].setdefault(each.backbone, {})[each.layer] = each
     choices = []
     for name in sorted(set.intersection(*map(set, safe.values()))):
         own = {column: layers[name] for column, layers in safe.items()}
@@ -108,15 +112,6 @@ def safe_choices(answers: Sequence[Answer], max_loss: float) -> tuple[Choice, ..
         if choice.backbone not in cheapest and not any(each.beats(choice) for each in cheapest.values()):
             cheapest[choice.backbone] = choice
     return tuple(cheapest.values())
-
-
-def _by_layer(answer: Answer, max_loss: float) -> dict[str, dict[int, Candidate]]:
-    """The candidates that are shown to lose at most ``max_loss``, by backbone and layer."""
-    layers: dict[str, dict[int, Candidate]] = {}
-    for each in answer.candidates:
-        if each.loss <= max_loss:
-            layers.setdefault(each.backbone, {})[each.layer] = each
-    return layers
 
 
 def by_cost(choices: Sequence[Choice]) -> list[Choice]:

@@ -33,10 +33,6 @@ def layer_in_words(candidate: Candidate) -> str:
     return f"layer {candidate.layer} of {candidate.depth}, {display.pooling_name(candidate.pooling)}"
 
 
-def _ms_text(candidate: Candidate) -> str:
-    return display.ms_text(candidate.ms)
-
-
 def disturbed_text(*candidates: Candidate) -> str:
     """That other work disturbed the time of one of some candidates, in brackets; "" if it did not."""
     noisy = any(each.disturbed and each.ms >= 0 for each in candidates)
@@ -52,7 +48,7 @@ def weights_text(candidate: Candidate) -> str:
 def speed_text(candidate: Candidate, on: str = "") -> str:
     """The time of an image and the size at which it was shown; "" if it is unknown."""
     at = f" at {candidate.timed_at}" if candidate.timed_at else ""
-    text = f"{_ms_text(candidate)} ms an image{at}{on}{disturbed_text(candidate)}"
+    text = f"{display.ms_text(candidate.ms)} ms an image{at}{on}{disturbed_text(candidate)}"
     return text if candidate.ms >= 0 else ""
 
 
@@ -66,7 +62,7 @@ def costs_text(answer: Answer) -> str:
 
 def _saving(candidate: Candidate, best: Candidate) -> str:
     """What one candidate costs instead of another: time, or if unknown, weights, or its layer."""
-    for unit, text in (("ms", _ms_text), ("parameters", weights_text)):
+    for unit, text in (("ms", lambda each: display.ms_text(each.ms)), ("parameters", weights_text)):
         cost, other = getattr(candidate, unit), getattr(best, unit)
         if cost >= 0 and other >= 0 and cost != other:
             than = "instead of" if cost < other else "against"
@@ -145,11 +141,8 @@ def untested_text(answer: Answer) -> str:
 
 def held_out_text(answer: Answer, start: str = "") -> str:
     """The score with the layer chosen on other data, after a start; "" without such a choice."""
-    return (
-        f"{start}held out {display.fixed(answer.held_out, 1)} % ({display.HELD_OUT})"
-        if answer.held_out >= 0
-        else ""
-    )
+    text = f"{start}held out {display.fixed(answer.held_out, 1)} % ({display.HELD_OUT})"
+    return text if answer.held_out >= 0 else ""
 
 
 def too_few_text(answer: Answer) -> str:
@@ -240,7 +233,7 @@ CELLS: Mapping[str, Callable[[Answer, Candidate], str]] = {
     "vectors": lambda _, each: each.pooling,
     "score": lambda _, each: scored_text(each),
     "loses at most": lambda _, each: display.loss_text(each.loss),
-    "ms": lambda _, each: _ms_text(each) + " (disturbed)" * bool(disturbed_text(each)),
+    "ms": lambda _, each: display.ms_text(each.ms) + " (disturbed)" * bool(disturbed_text(each)),
     "at, px": lambda _, each: each.timed_at,
     "weights": lambda _, each: weights_text(each),
     "dim": lambda _, each: display.fixed(each.dim, 0),

@@ -201,13 +201,6 @@ def section(lead: Heading | Text, *blocks: Block) -> list[Block]:
     return [lead, *filled] if any(not isinstance(block, Text) for block in filled) else []
 
 
-def own_span(maps: Iterable[Numbers2D]) -> Span | None:
-    """Minimum and maximum of the numbers of some maps; None if there are none."""
-    finite = [values[np.isfinite(values)] for values in maps]
-    ends = [(float(values.min()), float(values.max())) for values in finite if values.size]
-    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
-
-
 def alternative(picture: Picture) -> str:
     """Alternative text of a picture."""
     if isinstance(picture, Plot):

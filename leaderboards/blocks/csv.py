@@ -56,9 +56,8 @@ def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         if np.isinf(pd.to_numeric(frame["value"])).any():
             raise ValueError("a value is infinite")
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(
-            f"expected a leaderboard table in {path} but cannot read it: {first_line(error)}; write it again"
-        ) from error
+        problem = f"expected a leaderboard table in {path} but cannot read it: {first_line(error)}"
+        raise InputError(f"{problem}; write it again") from error
     if not {*columns} <= {*frame.columns}:
         raise InputError(f"expected the columns {', '.join(columns)} in {path}; write it again")
     return frame[[*columns]]

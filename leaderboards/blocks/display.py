@@ -159,22 +159,20 @@ def ms_text(value: float) -> str:
 
 def count_text(value: float | None) -> str:
     """A number of weights: ``1.4M``; "" if unknown."""
-    if value is None or math.isnan(value):
-        return ""
-    for unit, size in (("G", 1e9), ("M", 1e6), ("K", 1e3)):
-        if value >= size:
-            return f"{value / size:.3g}{unit}"
-    return f"{value:.0f}"
+    return "" if value is None else _in_units(value, {"G": 1e9, "M": 1e6, "K": 1e3, "": 1})
 
 
 def bytes_text(value: float) -> str:
     """A number of bytes in a unit that fits: ``384 B``, ``24.6 kB``; "" if unknown."""
-    if math.isnan(value):
-        return ""
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}" if value < 999.5 * size else f"{value / size:.0f} {unit}"
-    return f"{value:.0f} B"
+    return _in_units(value, {" TB": 1e12, " GB": 1e9, " MB": 1e6, " kB": 1e3, " B": 1})
+
+
+def _in_units(value: float, units: dict[str, float]) -> str:
+    """A number with three digits in the largest of some units that it reaches, else in the last one."""
+    *_, last = units.items()
+    unit, size = next((each for each in units.items() if value >= each[1]), last)
+    whole = size == 1 or value >= 999.5 * size  # three digits would be 1e+03
+    return "" if math.isnan(value) else f"{value / size:{'.0f' if whole else '.3g'}}{unit}"
 
 
 def signed_text(value: float) -> str:

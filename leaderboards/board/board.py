@@ -196,20 +196,10 @@ class Board:
         return frames.pair_rows(self.plain[(self.plain["other"] != "") & ~no_cka], self.backbones)
 
     @cached_property
-    def directions(self) -> pd.DataFrame:
-        """Over how many directions the variance of each layer is spread that CKA compares."""
-        return self.plain[self.plain["metric"] == DIRECTIONS]
-
-    @cached_property
     def block_pairs(self) -> pd.DataFrame:
         """CKA between two blocks, from 1 on."""
         blocks = (self.pairs["tap"] == "block") & (self.pairs["other_tap"] == "block")
         return self.pairs[blocks & (self.pairs["layer"] >= 1) & (self.pairs["other_layer"] >= 1)]
-
-    @cached_property
-    def drifts(self) -> pd.DataFrame:
-        """Drift of the layers of a backbone from the same backbone in a wider format or resized by Pillow."""
-        return self.plain[self.plain["task"] == DRIFT]
 
     @cached_property
     def last_blocks(self) -> pd.DataFrame:

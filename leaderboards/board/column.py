@@ -101,16 +101,12 @@ class Column(frames.RecordGroup):
         hidden = self.scored[self.scored["pooling"] != self.scored["backbone"].map(self.poolings)]
         return tuple(sorted({str(pooling) for pooling in hidden["pooling"]}, key=pooling_rank))
 
-    @cached_property
-    def _shown(self) -> "pd.Series[str]":
-        """The pooling in which the backbone of each of its rows is shown."""
-        return self.rows["backbone"].map(self.poolings)
-
     def in_pooling(self, pooling: str | None = None) -> pd.DataFrame:
         """Rows by all metrics, as shown; or for another pooling, those of backbones not shown in it."""
+        shown = self.rows["backbone"].map(self.poolings)
         if pooling is None:
-            return self.rows[self.rows["pooling"] == self._shown]
-        return self.rows[(self.rows["pooling"] == pooling) & (self._shown != pooling)]
+            return self.rows[self.rows["pooling"] == shown]
+        return self.rows[(self.rows["pooling"] == pooling) & (shown != pooling)]
 
     @cached_property
     def candidates(self) -> pd.DataFrame:

@@ -12,7 +12,6 @@ from layerboard.zoo.errors import InputError
 
 UP_TO = ("ms", "parameters", "gflops", "dim")  # costs of a layer that a choice considers
 VECTOR = ["backbone", "layer", "pooling", "transform"]  # identity of a vector; no transform means float32
-Vector = tuple[str, int, str, str]
 # ``timed_at``: the view size at which ``ms`` and ``gflops`` of an image are; "" for the network's own input
 # size in records that do not say it
 LAYER_COSTS = ["backbone", "layer", "timed_at", *UP_TO, "tokens", "disturbed"]
@@ -88,7 +87,7 @@ def _view_sizes(costs: pd.DataFrame) -> "pd.Series[str]":
     return sizes.where(sizes.str.match(r"\d+ x \d+"), "")
 
 
-def bytes_of(compressed: pd.DataFrame) -> dict[Vector, float]:
+def bytes_of(compressed: pd.DataFrame) -> dict[tuple[str, int, str, str], float]:
     """Bytes of the compressed vectors of a board's records, and of the same in float32."""
     packed, whole = (compressed[compressed["metric"] == metric] for metric in BYTES)
     rows = pd.concat([packed, whole.assign(transform="")])

@@ -144,9 +144,8 @@ def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Pat
     """Each score minus that of another side, with intervals if items of both exist."""
     measured = items_of(column, [*sides, base], items)
     every = [measured[side] for side in (*sides, base) if side in measured]
-    compared = None
-    if len(every) > len(sides):
-        compared = assess.paired_differences(every, column.metric, reference=len(sides))
+    whole = len(every) > len(sides)
+    compared = assess.paired_differences(every, column.metric, reference=len(sides)) if whole else None
     if compared is None:
         return [Estimate(side.score - base.score) for side in sides]
     ends = zip(compared.value, compared.low, compared.high, strict=True)

@@ -10,17 +10,8 @@ from textwrap import TextWrapper
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import (
-    HeatMap,
-    Maps,
-    Matrix,
-    Picture,
-    Plot,
-    SmallMap,
-    Span,
-    own_span,
-)
-from layerboard.leaderboards.charts.raster import Sheet, Spot, cells_to_merge, map_png
+from layerboard.leaderboards.blocks.blocks import HeatMap, Maps, Matrix, Picture, Plot, SmallMap, Span
+from layerboard.leaderboards.charts.raster import Sheet, Spot, cells_to_merge, map_png, own_span
 from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, config, kind_colours, looks
 
 WIDTH = 720  # approximate width of a figure in pixels at full size
@@ -41,6 +32,7 @@ DENSE, DENSE_FEW, FEW_ROWS = 18.0, 32.0, 4
 CELL, IMAGE = 32, 96  # minimum width of a small map on its sheet, and maximum width of an image, in pixels
 DENSE_CELL = 16  # minimum width of a map among many on its sheet
 LABELS = 170.0  # maximum width of the names of rows
+NO_MARK: Spec = {"data": {"values": []}, "mark": "point"}  # of axes and a colour bar
 
 
 def picture_spec(picture: Picture, backbones: Sequence[str]) -> Spec:
@@ -63,7 +55,7 @@ def picture_spec(picture: Picture, backbones: Sequence[str]) -> Spec:
 
 def _beside(panels: Sequence[Spec], columns: int) -> Spec:
     shared = {"scale": dict.fromkeys(("color", "shape", "strokeDash", "stroke"), "shared")}
-    nothing = {"data": {"values": []}, "mark": "point", "width": WIDTH, "height": 1}
+    nothing = NO_MARK | {"width": WIDTH, "height": 1}
     return {"concat": [*panels] or [nothing], "columns": columns, "spacing": 12, "resolve": shared}
 
 
@@ -131,11 +123,10 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
     names = [name for name in every if name in drawn]
     columns = max(1, int(WIDTH // (30 + LETTER * max(map(len, names), default=1))))
     shared = {"field": "series", "type": "nominal", "title": None, "legend": {"columns": columns}}
-    scales = {
-        channel: {"domain": names, "range": [every[name][channel] for name in names]}
+    return {
+        channel: shared | {"scale": {"domain": names, "range": [every[name][channel] for name in names]}}
         for channel in ("color", "shape", "strokeDash")
     }
-    return {channel: shared | {"scale": scale} for channel, scale in scales.items()}
 
 
 def _across(values: "pd.Series[float]", plot: Plot, most: int) -> Spec:
@@ -198,18 +189,12 @@ def _image(address: str, width: float, height: float) -> Spec:
     return {"data": {"values": [{"address": address}]}, "mark": mark, "encoding": encoding}
 
 
-def _frame(encoding: Spec) -> Spec:
-    """Axes and a colour bar without a mark."""
-    return {"data": {"values": []}, "mark": "point", "encoding": encoding}
-
-
 def _bar(ends: tuple[str, str], unit: str) -> Spec:
     low, high = map(json.dumps, ends)
     length = max(150.0, 1.2 * LETTER * len(unit))  # as long as its title in any font: a legend may follow
     legend = {"direction": "horizontal", "gradientLength": length, "gradientThickness": 10}
-    legend |= {"gradientOpacity": 1}
+    legend |= {"gradientOpacity": 1, "labelOverlap": False, "titleLimit": WIDTH}
     legend |= {"values": [0, 1], "labelExpr": f"datum.value < 0.5 ? {low} : {high}"}
-    legend |= {"labelOverlap": False, "titleLimit": WIDTH}
     field = {"field": "colour", "type": "quantitative", "title": unit or None}
     return field | {"scale": {"domain": [0, 1]}, "legend": legend}
 
@@ -240,7 +225,7 @@ def _heat_map(heat: HeatMap) -> Spec:
         axes = {"x": _numbered("x", heat.x, matrix, 1), "color": _bar(ends, heat.unit)}
         axes["y"] = _numbered("y", heat.y if position % columns == 0 else "", matrix, 0)
         drawn = _matrix_image(matrix, span, width, height)
-        panels.append(_panel(matrix.title, width, height, [drawn, _frame(axes)]))
+        panels.append(_panel(matrix.title, width, height, [drawn, NO_MARK | {"encoding": axes}]))
     return _beside(panels, columns)
 
 
@@ -266,7 +251,7 @@ def _named_panel(matrix: Matrix, width: float, span: Span | None, bar: Spec) -> 
         axis |= {"ticks": True, "tickSize": 3, "tickOpacity": 0.5, "labelPadding": 2}
         axis |= {"labelAngle": -90, "labelBaseline": "middle"} if field == "x" and side < LARGEST_CELL else {}
         axes[field] = _axis(field, "", scale, axis) | {"title": _broken(title, max(length, SHORTEST))}
-    drawn = [_matrix_image(matrix, span, wide, high), _frame(axes)]
+    drawn = [_matrix_image(matrix, span, wide, high), NO_MARK | {"encoding": axes}]
     places = [{"x": at + 1, "y": row} for row, at in enumerate(matrix.line, start=1) if math.isfinite(at)]
     thin = min(1.5, max(0.7, side / 5))
     for colour, stroke in (("#000000", 2 * thin + 0.6), ("#ffffff", thin)) if places else ():
@@ -327,7 +312,8 @@ class _Layout:
         axes["y"] = _names("row", self.rows, down, room)
         drawn = [_image(address, width, height) for address in addresses]
         # one layer each: a mark has one colour
-        return _panel(group, width, height, [*drawn, *(_frame(axes | each) for each in legends or [{}])])
+        drawn += [NO_MARK | {"encoding": axes | each} for each in legends or [{}]]
+        return _panel(group, width, height, drawn)
 
 
 def _names(field: str, names: Sequence[str], gap: float, axis: Spec) -> Spec:

@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from layerboard.leaderboards.blocks.blocks import Numbers2D, Rgb, Span, own_span
+from layerboard.leaderboards.blocks.blocks import Numbers2D, Rgb, Span
 from layerboard.leaderboards.charts.style import RAMP
 
 LEVELS = 64  # levels of a map; more cannot be distinguished
@@ -19,6 +19,9 @@ FEW_LEVELS = 32  # of these, levels of the small maps of a sheet, whose pictures
 MOST_CELLS = 32  # maximum cells along a side of a drawn map; larger maps are averaged
 GAP = 4  # pixels between the cells of a sheet
 _DARKEST = 205  # opacity, out of 255, of the veil at the lowest number of a map
+_STEP = (LEVELS - 1) / (FEW_LEVELS - 1)
+# for each level, 0 and up, the nearest of `FEW_LEVELS`, among which are the lowest and the highest
+_FEWER = np.append(0, 1 + np.rint(_STEP * np.rint(np.arange(LEVELS) / _STEP))).astype(np.uint8)
 Spot = tuple[int, int]  # row and column of a cell
 
 
@@ -81,12 +84,19 @@ class Sheet:
         indexes = np.zeros(self.shape, np.uint8)
         for spot, values in maps.items():
             indexes[self._cell(spot)] = _stretched(colour_levels(smaller(values), span), self.cell)
-        return _fewer()[indexes]
+        return _FEWER[indexes]
 
     def _cell(self, spot: Spot) -> tuple[slice, slice]:
         (height, width), (row, column) = self.cell, spot
         top, left = self._frame + row * (height + self.gap), self._frame + column * (width + self.gap)
         return slice(top, top + height), slice(left, left + width)
+
+
+def own_span(maps: Iterable[Numbers2D]) -> Span | None:
+    """Minimum and maximum of the numbers of some maps; None if there are none."""
+    finite = [values[np.isfinite(values)] for values in maps]
+    ends = [(float(values.min()), float(values.max())) for values in finite if values.size]
+    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
 
 
 def map_png(values: Numbers2D, span: Span | None, most: int) -> str:
@@ -106,14 +116,6 @@ def colour_steps() -> NDArray[np.uint8]:
     sides = [np.interp(places, np.arange(len(RAMP)), stops[:, side]) for side in range(3)]
     colours: NDArray[np.uint8] = np.rint(np.stack(sides, axis=1)).astype(np.uint8)
     return colours
-
-
-@cache
-def _fewer() -> NDArray[np.uint8]:
-    """For each level, 0 and up, the nearest of `FEW_LEVELS`, among which are the lowest and the highest."""
-    step = (LEVELS - 1) / (FEW_LEVELS - 1)
-    kept = 1 + np.rint(step * np.rint(np.arange(LEVELS) / step))
-    return np.concatenate([[0], kept]).astype(np.uint8)
 
 
 def colour_levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:

@@ -72,9 +72,8 @@ def _check_page(folder: Path, today: Numbers, tolerance: Tolerance) -> list[str]
         if text_digest(numbers.read_text(encoding="utf-8")) not in text:
             sentences.append(f"{page.name} was not written with {numbers.name}; write the leaderboard again")
         sentences += figure_differences(text, folder, today.name)
-    return sentences + [
-        f"{numbers.name}: {each}" for each in table_differences(committed, today.frame, tolerance)
-    ]
+    changes = table_differences(committed, today.frame, tolerance)
+    return sentences + [f"{numbers.name}: {each}" for each in changes]
 
 
 def table_differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Tolerance) -> list[str]:
@@ -110,10 +109,8 @@ def _differences(before: Rows, now: Rows, limit: Limit) -> list[str]:
         sentences.append(f"lacks {counted(came, 'rows')} of the records; write the leaderboard again")
     if moved := sum(distance > limit.amount for distance in distances):
         old, new = scored[distances.index(max(distances))]
-        sentences.append(
-            f"{counted(moved, 'rows')} moved by more than {limit}, most {_layer_text(old)}: "
-            f"committed {float(old['value']):g}, now {float(new['value']):g}"
-        )
+        most = f"{_layer_text(old)}: committed {float(old['value']):g}, now {float(new['value']):g}"
+        sentences.append(f"{counted(moved, 'rows')} moved by more than {limit}, most {most}")
     sentences += _turned(both, "value", "empty", "scored")
     sentences += _turned(scored, "ci_low", "without an interval", "with an interval")
     for column in ("n", "partial"):
@@ -231,9 +228,8 @@ def cut_files(folder: Path) -> tuple[list[str], str]:
         if not text.endswith("\n") or named.get(name, same) != same or text_digest(text) not in said:
             sentences.append(f"{path} has fewer numbers than expected, or others than were written")
         elif named and name not in named and not page.is_file():
-            sentences.append(
-                f"{path} is not listed in {folder / SUMS}, so nobody can tell whether it was changed"
-            )
+            unlisted = f"is not listed in {folder / SUMS}, so nobody can tell whether it was changed"
+            sentences.append(f"{path} {unlisted}")
         if name not in named and not page.is_file() and not name.endswith(_DESCRIBING):
             unsealed.append(name)
     if not unsealed:

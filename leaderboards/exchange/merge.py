@@ -136,10 +136,8 @@ def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
     """The newer of two files of one result; raises InputError if they are different results."""
     reason = "they are compared in two orders" if first.name != second.name else ""
     if reason := reason or difference(first.records, second.records):
-        raise InputError(
-            f"{first.path} and {second.path} are two different results: {reason}; remove one of them, "
-            "or leave one out"
-        )
+        problem = f"{first.path} and {second.path} are two different results: {reason}"
+        raise InputError(f"{problem}; remove one of them, or leave one out")
     newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
     for suite in sorted({*first.suites, *second.suites} - {*newer.suites}):
         newer = replace(newer, records=record.add_suite(newer.records, suite), changed=True)
@@ -224,11 +222,8 @@ def _result(folder: Path, path: Path) -> StoredResult:
         record.companion(folder / kind, name.with_suffix(COMPANIONS[kind]))
     for picture in result.pictures:
         if not is_whole(folder / FOLDER / picture):
-            raise DamagedError(
-                f"the picture {folder / FOLDER / picture} of {result.companion('examples')} is missing or "
-                "damaged",
-                "copy the whole folder, or run again",
-            )
+            what = f"the picture {folder / FOLDER / picture} of {result.companion('examples')}"
+            raise DamagedError(f"{what} is missing or damaged", "copy the whole folder, or run again")
     return result
 
 

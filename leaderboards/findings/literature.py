@@ -77,22 +77,16 @@ def _ranked(group: Sequence[Published], name: str, depths: Mapping[str, int]) ->
     for number in group:
         ranks = networks > 1 and number.rule != "draws" and number.frozen
         row = {column: getattr(number, column, None) for column in COLUMNS}
-        rows.append(
-            row
-            | {"group": name, "networks": networks, "measured": measured_text(number)}
-            | {"rank": 1 + sum(value < sign * number.value for value in trained) if ranks else None}
-            | {"registered": number.backbone in depths, "depth": depths.get(number.backbone)}
-            | {"better": "lower" if _is_error(number) else "higher"}
-            | {"publication": SOURCES.get(number.source, number.source)}
-        )
+        how = number.protocol if number.comparable else number.conditions or "not said"
+        # the usual size says nothing
+        size = "" if number.input_size == INPUT_SIZE else f"{number.input_size} px"
+        measured = ", ".join(filter(None, (how, size, "best layer" * (number.rule == "best"))))
+        row |= {"group": name, "networks": networks, "measured": measured}
+        row |= {"rank": 1 + sum(value < sign * number.value for value in trained) if ranks else None}
+        row |= {"registered": number.backbone in depths, "depth": depths.get(number.backbone)}
+        row |= {"better": "lower" if _is_error(number) else "higher"}
+        rows.append(row | {"publication": SOURCES.get(number.source, number.source)})
     return rows
-
-
-def measured_text(number: Published) -> str:
-    """How a number was measured, in the words of its protocol, or of its source without one."""
-    how = number.protocol if number.comparable else number.conditions or "not said"
-    size = "" if number.input_size == INPUT_SIZE else f"{number.input_size} px"  # the usual one says nothing
-    return ", ".join(filter(None, (how, size, "best layer" * (number.rule == "best"))))
 
 
 def printed_layer(row: Mapping[Hashable, Any]) -> str:

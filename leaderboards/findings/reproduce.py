@@ -205,9 +205,8 @@ def _better(number: Published, last: pd.DataFrame, final: pd.DataFrame) -> _Find
     if last.empty or final.empty:
         absent = "the last block" if last.empty else "the output of the final norm"
         return "not run", f"the better of two places is published, and {absent} was not run", {}
-    findings = {
-        f"{word} the final norm": _at(number, rows, "") for word, rows in (("without", last), ("with", final))
-    }
+    rows = {"without the final norm": last, "with the final norm": final}
+    findings = {where: _at(number, part, "") for where, part in rows.items()}
     better = max(findings, key=lambda name: findings[name][2].get("measured", -math.inf))
     verdict, reason, measured = findings[better]
     return verdict, "; ".join(filter(None, [better if measured else "", reason])), measured

@@ -212,9 +212,8 @@ class Evidence:
         """A figure with a title for each kind of token, with a panel per metric."""
         blocks: list[Block] = []
         for pooling, title in titles.items():
-            panels = {
-                metric: self.select(metric, pooling=pooling, **where) for metric in self.analysis.metrics
-            }
+            chosen = {"pooling": pooling} | where
+            panels = {metric: self.select(metric, **chosen) for metric in self.analysis.metrics}
             blocks += self.depth_panels(panels, title, y, pooling)
         return blocks
 
@@ -270,17 +269,13 @@ class Wall:
 
     def maps(self, panel: str) -> list[SmallMap]:
         """Small maps of a panel; maps without a number are left out."""
+        kinds = np.full(self.values.shape[:2], "") if self.kinds is None else self.kinds
         return [
-            SmallMap(
-                panel,
-                self.rows[row],
-                str(self.first + block),
-                smaller(self.values[block, row], MOST_CELLS),
-                "" if self.kinds is None else str(self.kinds[block, row]),
-            )
+            SmallMap(panel, self.rows[row], str(self.first + block), cells, str(kinds[block, row]))
             for row in evenly(len(self.rows), MOST_ROWS)
             for block in evenly(len(self.values), self.most)
-            if np.isfinite(self.values[block, row]).any()
+            for cells in [smaller(self.values[block, row], MOST_CELLS)]
+            if np.isfinite(cells).any()
         ]
 
 

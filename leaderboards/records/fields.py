@@ -92,18 +92,14 @@ def _require_short(column: pa.ChunkedArray, name: str) -> None:
     """Raise ValueError for texts that are too long to be unpacked."""
     if column.nbytes <= min(LONGEST_TEXT, MOST_BYTES // max(1, len(column))):
         return
-    chunks = [(each, pa.types.is_dictionary(each.type)) for each in column.chunks]
-    sizes = [pc.binary_length(each.dictionary if is_packed else each) for each, is_packed in chunks]
-    longest = max((pc.max(each).as_py() or 0 for each in sizes), default=0)
-    if longest > LONGEST_TEXT:
-        raise ValueError(f"its column {name} has a text of more than {LONGEST_TEXT:,} bytes")
-    if longest * len(column) <= MOST_BYTES:
-        return
-    every = (
-        each.take(chunk.indices) if is_packed else each
-        for each, (chunk, is_packed) in zip(sizes, chunks, strict=True)
-    )
-    if (lengths := sum(pc.sum(each).as_py() or 0 for each in every)) > MOST_BYTES:
+    lengths = 0
+    for chunk in column.chunks:
+        packed = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+        sizes = pc.binary_length(packed.dictionary)
+        if (pc.max(sizes).as_py() or 0) > LONGEST_TEXT:
+            raise ValueError(f"its column {name} has a text of more than {LONGEST_TEXT:,} bytes")
+        lengths += pc.sum(sizes.take(packed.indices)).as_py() or 0
+    if lengths > MOST_BYTES:
         raise ValueError(f"its column {name} has {lengths:,} bytes, more than any run writes")
 
 

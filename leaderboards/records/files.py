@@ -1,15 +1,22 @@
-"""Paths of the records and per-item measurements of a task, and the version of this package in them."""
+"""Paths of records and of what belongs to them, results that are set aside, and this package's version."""
 
 import re
+from collections.abc import Iterable
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
+from itertools import count
 from pathlib import Path
+
+from layerboard.zoo.spec import Variant
 
 RESULTS_VERSION = 1  # raise it when any number of a record changes for the same weights and data
 
 LONGEST = 150  # maximum bytes of a file name, which leaves room for extensions
 NEAR_DUPLICATES = "near-duplicates.csv"  # table in the output folder
 NEAR_DUPLICATE_PAIRS = "near-duplicate-pairs.csv"  # the pairs behind it
+
+EARLIER = "earlier"  # folder in the output folder, which no page reads
+_FOLDERS = ("records", "items", "arrays", "examples")
 
 OWN_ENDING = 9  # characters at the end of the name of own data: a hyphen, and a digest of their content
 
@@ -48,7 +55,37 @@ def safe_name(name: str) -> str:
     return f"{cut or 'unnamed'}-{blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
-try:
-    VERSION = version("layerboard")
-except PackageNotFoundError:  # not installed, as in a checkout
-    VERSION = "0+source"
+def steps_of(output: Path, training: str) -> dict[int, str]:
+    """The backbones of a training that have records in an output folder, by step, ascending."""
+    steps: dict[int, str] = {}
+    for folder in (output / "records").glob(f"{safe_name(training)}@step*"):
+        name = folder.name.replace(safe_name(training), training, 1)
+        series, step = Variant.of(name).checkpoint
+        if str(series) == training:
+            steps[step] = name
+    return dict(sorted(steps.items()))
+
+
+def set_aside(output: Path, names: Iterable[str]) -> str:
+    """Move the results of backbones to `EARLIER`, where no page finds them; returns what to say of it."""
+    listed = [*names]
+    places = (output / EARLIER / str(number) for number in count(1))
+    aside = next(each for each in places if not each.exists())
+    for name in listed:
+        for folder in _FOLDERS:
+            if (there := output / folder / safe_name(name)).exists():
+                (aside / folder).mkdir(parents=True, exist_ok=True)
+                there.rename(aside / folder / safe_name(name))
+    verb = "is" if len(listed) == 1 else "are"
+    return f"{', '.join(listed)} {verb} of an earlier training of this name, and left out: moved to {aside}"
+
+
+def version_of(library: str) -> str:
+    """The version of a library; "" if it is not installed."""
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ""
+
+
+VERSION = version_of("layerboard") or "0+source"  # a checkout is not installed

@@ -115,8 +115,7 @@ _DEFAULTS = {field.name: field.default for field in fields(Record) if field.defa
 
 def to_frame(records: Sequence[Record]) -> pd.DataFrame:
     """Records as a data frame with the columns `COLUMNS`."""
-    columns = {name: [getattr(record, name) for record in records] for name in COLUMNS}
-    return pd.DataFrame(columns, columns=list(COLUMNS))
+    return pd.DataFrame({name: [getattr(record, name) for record in records] for name in COLUMNS})
 
 
 def with_defaults(records: pd.DataFrame) -> pd.DataFrame:

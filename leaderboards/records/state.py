@@ -11,11 +11,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from stat import S_ISREG
 
-from layerboard.leaderboards.records.files import NEAR_DUPLICATES, VERSION
+from layerboard.leaderboards.records.files import NEAR_DUPLICATES, VERSION, version_of
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.reading import read_regular
 
@@ -37,7 +36,7 @@ def state_of(output: Path) -> str:
     the time of their last change, which nobody can set.
     """
     read = (stamps_of(folder, _files(folder)) for folder in (output / name for name in READ))
-    facts = (sys.version, VERSION, *map(_version, LIBRARIES), _code(PACKAGE), *read)
+    facts = (sys.version, VERSION, *map(version_of, LIBRARIES), _code(PACKAGE), *read)
     return hashlib.blake2b(repr(facts).encode(errors="surrogateescape"), digest_size=16).hexdigest()
 
 
@@ -106,10 +105,3 @@ def _times(path: Path) -> list[int]:
     except OSError:
         return []
     return [status.st_size, status.st_mtime_ns] if S_ISREG(status.st_mode) else []
-
-
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return ""

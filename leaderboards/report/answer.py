@@ -8,17 +8,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from layerboard.leaderboards.answer import phrases
 from layerboard.leaderboards.answer.answer import Answer
 from layerboard.leaderboards.answer.candidates import Candidate
 from layerboard.leaderboards.answer.choice import Choice, choose, compromise_text, finding, verdict
-from layerboard.leaderboards.answer.phrases import (
-    cannot_rank,
-    details,
-    layer_in_words,
-    lead,
-    loss,
-    scored_text,
-)
 from layerboard.leaderboards.blocks.blocks import Text
 from layerboard.leaderboards.blocks.display import MAX_LOSS, fixed, narrow, plain_name, task_display
 from layerboard.leaderboards.board.frames import PIXELS, RANDOM
@@ -39,7 +32,8 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
     for_all = len(answers) > 1 and choice.label != ""
     chosen = choice.candidates if for_all else {}
     cards = [_card(each, report, titles[each.column.heading], chosen.get(each.column)) for each in answers]
-    caveats = [f"{titles[each.column.heading]}: {cannot_rank(each)}." for each in answers if each.baselines]
+    unranked = [each for each in answers if each.baselines]
+    caveats = [f"{titles[each.column.heading]}: {phrases.cannot_rank(each)}." for each in unranked]
     if for_all and (why := compromise_text(choice, MAX_LOSS)):
         caveats.insert(0, f"{why[0].upper()}{why[1:]}.")
     return filled(
@@ -55,16 +49,18 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
 def _card(answer: Answer, report: Report, title: str, chosen: Candidate | None) -> dict[str, Any]:
     """What the card of one task shows: its best, and beside it what is ``chosen`` for all tasks if any is."""
     column, best, label = answer.column, answer.best, answer.column.labels[answer.best.backbone]
-    beside, lost = "as advised above" * bool(chosen), f"{loss(answer, best)} (95 %)" if best.loss > 0 else ""
+    beside = "as advised above" * bool(chosen)
+    lost = f"{phrases.loss(answer, best)} (95 %)" if best.loss > 0 else ""
     if chosen and chosen != best:
-        other = f"{column.labels[chosen.backbone]}, {layer_in_words(chosen)}"
-        beside = f"advised above: {other}: {scored_text(chosen)} %"
+        other = f"{column.labels[chosen.backbone]}, {phrases.layer_in_words(chosen)}"
+        beside = f"advised above: {other}: {phrases.scored_text(chosen)} %"
     source = f"scored by {column.heading} on {plain_name(column.dataset_name)}"
     card = {"title": title, "asks": task_display(column.task).asks, "best": best, "beside": beside}
-    card |= {"backbone": label, "anchor": report.looks[label]["anchor"], "place": layer_in_words(best)}
-    card |= {"scored": scored_text(best), "interval": narrow(best.ci_low, best.ci_high)}
-    card |= {"sure": "; ".join(filter(None, [lost, lead(answer)])), "facts": [source, *details(answer)]}
-    return card | {"baselines": _baselines(answer, report)}
+    card |= {"backbone": label, "anchor": report.looks[label]["anchor"]}
+    card |= {"place": phrases.layer_in_words(best), "scored": phrases.scored_text(best)}
+    card |= {"interval": narrow(best.ci_low, best.ci_high), "baselines": _baselines(answer, report)}
+    card |= {"sure": "; ".join(filter(None, [lost, phrases.lead(answer)]))}
+    return card | {"facts": [source, *phrases.details(answer)]}
 
 
 def advised(answers: Sequence[Answer]) -> Choice:

@@ -8,7 +8,7 @@ the literal of an expression.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from layerboard.leaderboards.blocks.display import NOT_WORSE
@@ -23,6 +23,7 @@ NEAR = 0.5  # share of the horizontal axis within which labels can overlap
 BANDS = 3  # maximum number of lines that have interval bands
 DARK = 0.62  # share of the colours, from the lowest, on which text is white
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
+GREY = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}  # a line behind others
 CELL = {"type": "rect", "aria": False}  # a filled cell of a map
 FRAME = CELL | {"filled": False, "stroke": ACCENT, "strokeWidth": 2.5}  # around the cell of a best layer
 IS_BEST = "datum.place == 'best'"  # whether a row is of the best layer of its backbone
@@ -87,11 +88,8 @@ def fill_placeholders(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN4
         return spec
     if whole := re.fullmatch(r"\{(\w+)\}", spec):
         return words[whole[1]]
-    return re.sub(r"\{(=?)(\w+)\}", lambda found: _inner(words[found[2]], literal=bool(found[1])), spec)
-
-
-def _inner(word: object, *, literal: bool) -> str:
-    return json.dumps(word) if literal else str(word)
+    forms: dict[str, Callable[[object], str]] = {"": str, "=": json.dumps}
+    return re.sub(r"\{(=?)(\w+)\}", lambda found: forms[found[1]](words[found[2]]), spec)
 
 
 def spaced_labels(
@@ -271,7 +269,6 @@ def panels() -> Spec:
     band = _BAND | {"encoding": _BAND["encoding"] | {"x": _ACROSS, "opacity": {"value": 0.2}}}
     line, points, _ = _lines(places)
     tips = {"encoding": points["encoding"] | {"tooltip": _SCORE_TIPS}}
-    grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}
     highest = [_joined(["backbone"], top=("max", "value")), _joined(most=("max", "value"))]
     first: Spec = {"data": {"values": "{rows}"}}
     first |= {"transform": [_PLACE, *highest, {"filter": "datum.top == datum.most"}]}
@@ -281,7 +278,7 @@ def panels() -> Spec:
     header = {"labelAnchor": "start", "labelFontWeight": 600, "labelLimit": 0}
     header |= {"labelExpr": f"length(datum.value) > {{letters}} ? {lines} : datum.value"}
     facet = {"facet": field | {"header": header}}
-    layers = [_floor("y"), first | _plotted(grey, places), {"layer": [band, line, points | tips]}]
+    layers = [_floor("y"), first | _plotted(GREY, places), {"layer": [band, line, points | tips]}]
     inner = {"width": "{width}", "height": 110, "layer": layers}
     return _open(_PLACE) | facet | {"columns": "{columns}", "spec": inner}
 
@@ -314,21 +311,17 @@ def advised_curves() -> Spec:
     bare = {"title": "{panel_across}", "axis": {"tickMinStep": "{tick}", "tickCount": 4}}
     places = {"x": _ACROSS | bare, "y": _VALUE | {"title": "{panel_score}", "axis": {"tickCount": 3}}}
     band = places | {"y": places["y"] | {"field": "ci_low"}, "y2": {"field": "ci_high"}}
-    grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}
+    ring = {"type": "point", "size": 230, "strokeWidth": 1.6, "aria": False}
     faint: Spec = {"opacity": {"condition": {"test": "datum.named", "value": 1}, "value": 0.45}}
     tips = [_tip("backbone"), _tip("where", "layer"), _tip("score", "score"), *_SCORE_TIPS[3:]]
     marks: list[tuple[Spec, Spec, str]] = [
         ({"type": "area", "opacity": 0.2, "aria": False}, band, "datum.own"),
         ({"type": "line", "strokeWidth": 1.8, "aria": False}, places, "datum.own"),
         ({"type": "point", "filled": True, "size": 22}, places | {"tooltip": tips}, "datum.own"),
-        (
-            {"type": "point", "size": 230, "strokeWidth": 1.6, "aria": False},
-            places,
-            "datum.role == 'advised'",
-        ),
+        (ring, places, "datum.role == 'advised'"),
     ]
     blue = {"color": "var(--accent, #0072b2)"}
-    layers = [_plotted(grey, places | faint | {"detail": {"field": "backbone"}}, "!datum.own")]
+    layers = [_plotted(GREY, places | faint | {"detail": {"field": "backbone"}}, "!datum.own")]
     layers += [_plotted(mark | blue, encoding, only) for mark, encoding, only in marks]
     layers.append(_names_beside(blue["color"]))
     header = {"labelAnchor": "start", "labelFontWeight": 600, "labelFontSize": 11, "labelLimit": 0}
@@ -447,13 +440,10 @@ def alike() -> Spec:
     colour = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
     cells = _plotted(CELL, places | {"color": colour, "tooltip": tips})
     nearest = ("datum.first != datum.second", "datum.column_at == datum.most_similar")
-    order = {"order": {"field": "row_at"}}
-    lines = [
-        _plotted(
-            {"type": "line", "color": colour, "strokeWidth": width, "aria": False}, places | order, *nearest
-        )
-        for colour, width in (("#000000", 3.2), ("#ffffff", 1.4))
-    ]
+    along, lines = places | {"order": {"field": "row_at"}}, list[Spec]()
+    for ink, width in (("#000000", 3.2), ("#ffffff", 1.4)):
+        line = {"type": "line", "color": ink, "strokeWidth": width, "aria": False}
+        lines.append(_plotted(line, along, *nearest))
     transforms: list[Spec] = [
         _calculate("turned", "datum.first != {=first}"),
         {"filter": "(datum.turned ? datum.second : datum.first) == {=first}"},

@@ -1,6 +1,6 @@
 """The contents of the report for one suite: small tidy frames from which all views and CSV files are made."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -147,12 +147,11 @@ class Report:
             for answer in self.answers
             for each in answer.candidates
         ]
-        measured = self._labelled(parts, SCORES)
-        measured = measured.merge(pd.DataFrame(known, columns=[*places, *costs]), "left", on=places)
-        measured["parameters"] /= 1e6
-        others = self._labelled([self._published()], SCORES)
-        rows = pd.concat([measured, *([others] if len(others) else [])])
-        rows = rows.reset_index(drop=True)
+        there = [part.reindex(columns=[*SCORES]) for part in (*parts, self._published()) if len(part)]
+        rows = pd.concat(there, ignore_index=True) if there else pd.DataFrame(columns=[*SCORES])
+        rows = rows.assign(backbone=rows["backbone"].map(dict(self.board.labels)))
+        rows = rows.merge(pd.DataFrame(known, columns=[*places, *costs]), "left", on=places)
+        rows["parameters"] /= 1e6
         return rows.assign(relative=rows["layer"] / rows["depth"])
 
     def _bounds(self, column: Column, metric: str, vectors: str) -> Bounds:
@@ -186,12 +185,6 @@ class Report:
             vectors="",
         )
         return rows[rows["column"] != ""]
-
-    def _labelled(self, parts: Sequence[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
-        """Parts as one frame with some columns, in which backbones are named by labels."""
-        there = [part.reindex(columns=[*names]) for part in parts if len(part)]
-        rows = pd.concat(there, ignore_index=True) if there else pd.DataFrame(columns=[*names])
-        return rows.assign(backbone=rows["backbone"].map(dict(self.board.labels)))
 
     @cached_property
     def device(self) -> str | None:
@@ -273,17 +266,14 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: 
         rows = pd.concat([rows[rows["pooling"] == vectors], every_layer(column, vectors, metric)])
     rows = frames.candidates(rows)
     is_best = rows.index.isin(frames.best_rows(rows).index)
-    best = frames.in_order(rows[is_best], column.backbones).sort_values(
-        "value", ascending=False, kind="stable"
-    )
+    best = frames.in_order(rows[is_best], column.backbones)
+    best = best.sort_values("value", ascending=False, kind="stable")
     marks = dict.fromkeys(best["backbone"], UNTESTED)
     marks |= dict.fromkeys(bounds.worse, WORSE) | dict.fromkeys(bounds.maybe, MAYBE)
     marks |= dict.fromkeys(best["backbone"][best["value"] == best["value"].max()], FIRST)
     choices = [column.held_out.get(name) for name in rows["backbone"].where(is_best, "")]
     ranks = {name: rank for rank, name in enumerate(best["backbone"])}
-    texts = [
-        score_text(*each) for each in rows[frames.INTERVAL].astype(float).itertuples(index=False, name=None)
-    ]
+    intervals = rows[frames.INTERVAL].astype(float).itertuples(index=False, name=None)
     is_narrow = np.array([*map(narrow, rows["ci_low"], rows["ci_high"])], np.bool_)
     rows = rows.assign(
         column=column.heading,
@@ -293,7 +283,7 @@ def _scores(column: Column, bounds: Bounds, measure: str, metric: str, vectors: 
         optimism=[choice.optimism if choice else np.nan for choice in choices],
         place=np.select([is_best, rows["maybe_best"].astype(bool)], ["best", "maybe"], ""),
         group=np.where(is_best, rows["backbone"].map(marks), ""),
-        score=texts,
+        score=[score_text(*each) for each in intervals],
         vectors=vectors,
         ci_low=rows["ci_low"].where(is_narrow),
         ci_high=rows["ci_high"].where(is_narrow),

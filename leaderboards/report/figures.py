@@ -11,7 +11,7 @@ from layerboard.leaderboards.blocks.blocks import Picture, Plot
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.charts import engine
-from layerboard.leaderboards.charts.chart import Chart
+from layerboard.leaderboards.charts.engine import Chart
 from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, looks
 from layerboard.leaderboards.report import charts, views
@@ -43,9 +43,8 @@ def without_figure(report: Report) -> list[str]:
     for column in report.board.columns:
         if column.heading not in drawn:
             there = ", ".join(sorted({*map(str, column.rows["tap"])}))
-            lines.append(
-                f"{column.heading} has no figure: curves are of blocks, and only {there} has a score"
-            )
+            why = f"curves are of blocks, and only {there} has a score"
+            lines.append(f"{column.heading} has no figure: {why}")
     if report.board.analyses:
         lines.append(f"analyses have their figures beside the page {report.board.analyses.page}.md")
     return [f"{report.board.suite}: {line}" for line in lines]
@@ -144,9 +143,8 @@ def _cost_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     for axis, title in report.axes:
         measured = costs.dropna(subset=[axis])
         own = measured.groupby("backbone")["timed_at"].transform("first")  # the size that it was made for
-        lines = measured[measured["timed_at"] == own].rename(
-            columns={"backbone": "series", "layer": "x", axis: "y"}
-        )
+        names = {"backbone": "series", "layer": "x", axis: "y"}
+        lines = measured[measured["timed_at"] == own].rename(columns=names)
         if len(lines):
             cost = title.replace("as the task shows it", "up to the layer")
             plot = Plot(lines, "lines", f"Cost: {cost}", "layer (block)", cost)

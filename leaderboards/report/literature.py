@@ -17,11 +17,8 @@ from layerboard.leaderboards.report.templates.environment import offline_page
 
 NAME = "literature"  # of its files, without an ending
 
-HEADS = {"backbone": "words", "task": "words", "score": "numbers", "layer": "words", "vectors": "words"} | {
-    "rank": "numbers",
-    "group": "words",
-    "source": "words",
-}
+HEADS = {"backbone": "words", "task": "words", "score": "numbers", "layer": "words", "vectors": "words"}
+HEADS |= {"rank": "numbers", "group": "words", "source": "words"}
 """Columns of the table of numbers, and how each is sorted."""
 
 _Row = Mapping[Hashable, Any]
@@ -58,28 +55,22 @@ def literature_files(
 
 def _row(row: _Row) -> dict[str, Any]:
     """A number as a row of the table; the row is also found by the words of its task and publication."""
-    unit = "lower is better" if row["better"] == "lower" else ""
-    group = row["group"]
+    unit, group = "lower is better" if row["better"] == "lower" else "", row["group"]
+    link = Markup('<a href="#{}">{}</a>').format(group.replace(" ", "-"), group)
+    layer: str = "" if pd.isna(row["layer"]) else f"{row['layer']:04d}"
+    rank: object = "" if pd.isna(row["rank"]) else row["rank"]
     cells = [
         sorted_cell(row["backbone"], "" if row["registered"] else "not in the registry"),
         sorted_cell(row["task"], f"{row['dataset']} {row['metric']}"),
         sorted_cell(literature.printed_value(row), unit, left=False, key=row["value"]),
-        sorted_cell(
-            literature.printed_layer(row), key="" if pd.isna(row["layer"]) else f"{row['layer']:04d}"
-        ),
+        sorted_cell(literature.printed_layer(row), key=layer),
         sorted_cell(row["pooling"] and pooling_name(row["pooling"])),
-        sorted_cell(
-            literature.printed_rank(row), left=False, key="" if pd.isna(row["rank"]) else row["rank"]
-        ),
-        sorted_cell(Markup('<a href="#{}">{}</a>').format(_anchor(group), group), key=group),
+        sorted_cell(literature.printed_rank(row), left=False, key=rank),
+        sorted_cell(link, key=group),
         sorted_cell(row["source"], literature.source_text(row).removeprefix(f"{row['source']}, ")),
     ]
     words = (task_display(row["task"]).title, row["publication"])
     return {"cells": cells, "attributes": {"data-find": " ".join(words)}}
-
-
-def _anchor(group: str) -> str:
-    return group.replace(" ", "-")
 
 
 def _groups(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -95,7 +86,7 @@ def _groups(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
             ", ".join(dict.fromkeys(rows["source"])),
             f"no: {reasons}" if reasons else f"yes, with the protocol {first['protocol']}",
         ]
-        yield {"cells": cells, "attributes": {"id": _anchor(str(name))}}
+        yield {"cells": cells, "attributes": {"id": str(name).replace(" ", "-")}}
 
 
 def _last(row: _Row) -> list[str]:

@@ -198,6 +198,7 @@ def _thumbnail(picture: Picture, side: int) -> NDArray[np.uint8]:
 def _wall(picture: Picture, layers: Sequence[LayerMaps], number: int) -> Image.Image:
     """Attention of the heads (rows) of layers (columns) in one picture; of many, evenly spaced ones."""
     colours, small = kind_colours([*HEADS]), _thumbnail(picture, WALLED)
+    tall, wide = (max(1, side - 2 * FRAME) for side in small.shape[:2])  # within a frame
     heads = evenly(min(len(layer.kinds[number]) for layer in layers), MOST_ROWS)
     titles = [Image.fromarray(small) for _ in heads]
     for image, head in zip(titles, heads, strict=True):
@@ -206,20 +207,15 @@ def _wall(picture: Picture, layers: Sequence[LayerMaps], number: int) -> Image.I
     for layer in (layers[index] for index in evenly(len(layers), MOST_BLOCKS)):
         maps = [layer.split(_coloured(layer, f"head {head + 1}"))[number] for head in heads]
         frames = [colours[layer.kinds[number][head]] for head in heads]
-        pairs = zip(maps, frames, strict=True)
-        columns[layer.layer] = [_framed(cells, frame, small.shape) for cells, frame in pairs]
+        drawn = (Image.fromarray(cells).resize((wide, tall), NEAREST) for cells in maps)
+        pairs = zip(drawn, frames, strict=True)
+        columns[layer.layer] = [np.asarray(ImageOps.expand(image, FRAME, frame)) for image, frame in pairs]
     wall = _sheet(columns)
     sheet = Image.new("RGB", (wall.width, wall.height + HEAD), "white")
     sheet.paste(wall)
     for step, (kind, colour) in enumerate(colours.items()):
         ImageDraw.Draw(sheet).text((60 * step, wall.height + 4), kind, colour)
     return sheet
-
-
-def _framed(cells: NDArray[np.uint8], colour: str, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Colours of cells at the size of a picture, in a frame."""
-    inner = (max(1, shape[1] - 2 * FRAME), max(1, shape[0] - 2 * FRAME))
-    return np.asarray(ImageOps.expand(Image.fromarray(cells).resize(inner, NEAREST), FRAME, colour))
 
 
 def _sheet(columns: Mapping[str, Sequence[NDArray[np.uint8]]]) -> Image.Image:

@@ -2,32 +2,25 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
-from layerboard.leaderboards.blocks.blocks import Heading
+from markupsafe import Markup
+
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Numbers, Picture, Table, Text
 from layerboard.leaderboards.blocks.csv import numbers_text
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts.engine import vega_script
+from layerboard.leaderboards.charts.svg import svg_element
 from layerboard.leaderboards.inside.page import inside_page
+from layerboard.leaderboards.report import views
 from layerboard.leaderboards.report.answer import answer_html, chart_words
-from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.packing import packed, packed_json
 from layerboard.leaderboards.report.table import best_table
 from layerboard.leaderboards.report.templates.environment import PageSection, filled, offline_page
-from layerboard.leaderboards.report.views import (
-    BEST,
-    FEW,
-    GROUPS,
-    VIEWS,
-    ReportChoice,
-    ReportView,
-    choices_of,
-    matrix_words,
-    series_words,
-    view_named,
-)
+from layerboard.leaderboards.report.views import ReportChoice
 from layerboard.leaderboards.sections.cost import cost_page
 from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks, run_sentence
@@ -36,20 +29,21 @@ from layerboard.zoo.errors import counted
 TOP = 7  # backbones whose lines are drawn at first: the best of the task
 MANY = 24  # backbones above which charts of all show the best of each family first
 TASK_VIEWS = ("curves", "panels", "ranking", "depth_map")
+ROOM = 1_500_000  # maximum characters of all pictures of the page together
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"  # of charts
 # the table of best layers, as the script reads it: a view without a chart
 TABLE = {
     "frame": "scores",
-    "csv": BEST,
+    "csv": views.BEST,
     "backbones": "shown",
-    "where": {"group": GROUPS, "vectors": ("",)},
+    "where": {"group": views.GROUPS, "vectors": ("",)},
     "steps": [0, 0],
 }
 
 
 def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
     """The page of one suite, with the section of failures and successes if there is one."""
-    suite, choices = report.board.suite, choices_of(report)
+    suite, choices = report.board.suite, views.choices_of(report)
     name = plain_name(suite)  # own images are named by their folders
     return offline_page(
         *("page", "report", ["report", "examples"] if examples else ["report"]),
@@ -102,10 +96,10 @@ def _scored_sections(report: Report, choices: Mapping[str, ReportChoice]) -> lis
 
 
 def _viewed(
-    name: str, short: str, title: str, views: Sequence[str], values: Mapping[str, Any]
+    name: str, short: str, title: str, names: Sequence[str], values: Mapping[str, Any]
 ) -> PageSection:
     """A section of charts, from the template of that name."""
-    html = filled(name, views=[view_named(view) for view in views], **values)
+    html = filled(name, views=[views.view_named(view) for view in names], **values)
     return PageSection(f"{name}-section", short, title, html)
 
 
@@ -138,30 +132,67 @@ def _further_sections(
     return [*sections, PageSection("tables", "all tables", title, html)]
 
 
+Collapsible = tuple[str, list[Block]]  # a title and the blocks below it
+
+
+def collapsibles(blocks: Iterable[Block], first: str, level: int = 2) -> list[Collapsible]:
+    """Blocks grouped by headings down to a level; those before any heading are under the first title."""
+    parts: list[Collapsible] = [(first, [])]
+    for block in blocks:
+        if isinstance(block, Heading) and block.level <= level:
+            parts.append((block.text, []))
+        elif not isinstance(block, Numbers) and not (isinstance(block, Text) and not any(block.pieces)):
+            parts[-1][1].append(block)
+    return [(title, inner) for title, inner in parts if inner]
+
+
+class CollapsibleWriter:
+    """Writes collapsible parts as HTML; pictures beyond the limit of characters are named, not drawn."""
+
+    def __init__(self, backbones: Sequence[str], room: int = ROOM) -> None:
+        self._backbones, self._room = backbones, room
+        self._numbers = count()
+
+    def html(self, parts: Sequence[Collapsible], *, pictures: bool = True) -> Markup:
+        """Parts with their pictures or without; the first that has a table or a picture to show is open."""
+        kinds = (Table, Picture) if pictures else (Table,)
+        shows = (
+            at for at, (_, blocks) in enumerate(parts) if any(isinstance(each, kinds) for each in blocks)
+        )
+        opened, drawn = next(shows, None), self._drawn if pictures else None
+        return filled("collapsibles", parts=parts, opened=opened, drawn=drawn)
+
+    def _drawn(self, picture: Picture) -> Markup | None:
+        """A picture as SVG; None if the page has no room for it."""
+        text = svg_element(picture, self._backbones, f"p{next(self._numbers)}-")
+        if len(text) > self._room:
+            return None
+        self._room -= len(text)
+        return Markup(text)  # noqa: S704 - escaped where it is written
+
+
 def _data(report: Report, choices: Mapping[str, ReportChoice]) -> dict[str, Any]:
     """What the page's script reads: frames, charts, and what the choices mean."""
-    words = series_words(report.looks) | matrix_words(report)
-    words |= chart_words(report.answers) | {
-        "tasks": [column.heading for column in report.board.columns],
-        "font": FONT,
-    }
-    views = {view.name: _view(view, choices) for view in VIEWS}
+    words = views.series_words(report.looks) | views.matrix_words(report)
+    words |= chart_words(report.answers)
+    words |= {"tasks": [column.heading for column in report.board.columns], "font": FONT}
+    drawn = {view.name: _view(view, choices) for view in views.VIEWS}
     return {
         "suite": report.board.page,
         "frames": {"scores": report.scores, "matrices": report.matrices},
         "choices": {choice.name: choice.words for choice in choices.values()},
-        "views": views | {"best": TABLE},
+        "views": drawn | {"best": TABLE},
         "words": words,
         "families": dict(zip(report.backbones["backbone"], report.backbones["family"], strict=True)),
         "files": {f"{numbers.name}.csv": packed(numbers_text(numbers)) for numbers in report.numbers},
         "highlight": report.highlight,
         "top": TOP,
         "many": MANY,
-        "few": FEW,
+        "few": views.FEW,
     }
 
 
-def _view(view: ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, Any]:
+def _view(view: views.ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, Any]:
     """A view as the script reads it, with the choices after which it is drawn again."""
     text = json.dumps([view.spec, view.what])
     words = {choice.name: {choice.name}.union(*choice.words.values()) for choice in choices.values()}

@@ -256,14 +256,11 @@ def task_words(report: content.Report) -> dict[str, Words]:
 
 def measure_words(report: content.Report) -> dict[str, Words]:
     """The words of each metric of each column, by its name among all."""
-    return {
-        str(row["measure"]): {
-            "metric": row["metric"],
-            "axis": f"{row['metric']}, %",
-            "floor": [] if isnan(row["floor"]) else [{"floor": row["floor"]}],
-        }
-        for row in report.measures.to_dict("records")
-    }
+    words = dict[str, Words]()
+    for row in report.measures.to_dict("records"):
+        floor = [] if isnan(row["floor"]) else [{"floor": row["floor"]}]
+        words[str(row["measure"])] = {"metric": row["metric"], "axis": f"{row['metric']}, %", "floor": floor}
+    return words
 
 
 def matrix_words(report: content.Report) -> Words:

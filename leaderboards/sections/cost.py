@@ -38,26 +38,20 @@ def cost_page(board: Board) -> Page:
     """The costs of one suite, which must have some."""
     costs, title = board.costs, f"What the backbones cost: {board.suite}"
     blocks: list[Block] = [said(NOTE.format(**DISTURBED))]
-    for device in costs.groups:
-        blocks += _device_blocks(device.rows, device.dataset, costs.labels)
+    for device, rows in ((group.dataset, group.rows[group.rows["value"].notna()]) for group in costs.groups):
+        if rows.empty:
+            continue
+        whole = Table(whole_table(rows), caption=f"Each backbone as a whole on {device}")
+        blocks += [Heading(2, f"On {device}"), whole, *size_curves(rows, device)]
+        blocks += disturbed_texts(rows, device)
+        own = is_own_size(rows)
+        parts = [(what, rows[own & (rows["metric"] == metric)]) for metric, what in _TIMES.items()]
+        at_sizes = rows[~own & (rows["metric"] == "ms")].groupby("pooling")
+        parts += [(f"{_TIMES['ms']} of {size} pixels", part) for size, part in at_sizes]
+        for what, part in parts:
+            table = Table(up_to_table(part, costs.labels), caption=f"{what}, up to each layer, on {device}")
+            blocks += [said("{what}, up to each layer:", what=what), table]
     return Page(costs.page, title, (*blocks, *provenance_blocks(costs)))
-
-
-def _device_blocks(rows: pd.DataFrame, device: str, labels: Mapping[str, str]) -> list[Block]:
-    rows = rows[rows["value"].notna()]
-    if rows.empty:
-        return []
-    whole = Table(whole_table(rows), caption=f"Each backbone as a whole on {device}")
-    blocks: list[Block] = [Heading(2, f"On {device}"), whole, *size_curves(rows, device)]
-    blocks += disturbed_texts(rows, device)
-    own = is_own_size(rows)
-    parts = [(title, rows[own & (rows["metric"] == metric)]) for metric, title in _TIMES.items()]
-    at_sizes = rows[~own & (rows["metric"] == "ms")].groupby("pooling")
-    parts += [(f"{_TIMES['ms']} of {size} pixels", part) for size, part in at_sizes]
-    for title, part in parts:
-        table = Table(up_to_table(part, labels), caption=f"{title}, up to each layer, on {device}")
-        blocks += [said("{title}, up to each layer:", title=title), table]
-    return blocks
 
 
 def size_curves(rows: pd.DataFrame, device: str) -> list[Plot]:

@@ -1,18 +1,52 @@
-"""The section on what else is read of a block than its output: other taps, and other poolings."""
+"""The sections on what is read of a block: scores by kind of vectors, and gains of other taps and poolings.
+
+Sources of the first: Raghu et al., NeurIPS 2021, figures 11 and 13; Walmer et al., CVPR 2023, figures 7, 24
+and 25.
+"""
 
 from collections.abc import Iterator
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, Table, said
-from layerboard.leaderboards.blocks.display import pooling_rank
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, Table, said, section, slug
+from layerboard.leaderboards.blocks.display import pooling_name, pooling_rank
 from layerboard.leaderboards.board import differences
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.differences import Estimate, differences_of, sides_of
-from layerboard.leaderboards.board.frames import is_floor
+from layerboard.leaderboards.board.frames import backbone_points, candidates, is_floor, matching
 from layerboard.leaderboards.sections.variants import NO_ITEMS, Gain, difference_text
 from layerboard.zoo.spec import NORMED, READ_TAPS, Layer
+
+VECTORS = "What is read of a block: class token, mean, and other vectors"
+
+VECTORS_NOTE = """\
+The score of each block by the vectors that are read of it, in a panel for each backbone. The tables of every
+layer have these numbers."""
+ONE = """ One patch token is tested on other images than the rest, so compare the shapes of its lines,
+not their heights (after Raghu et al., NeurIPS 2021, figure 11)."""
+
+PATCH = "one patch token"
+ONE_TOKEN: dict[str, str | int] = {"task": "token-probes", "metric": "fewshot-10", "head": -1}
+
+
+def vector_blocks(board: Board) -> list[Block]:
+    """A figure for each column in which blocks have scores by several kinds of vectors; empty without any."""
+    plots = []
+    for column in board.columns:
+        rows, same = column.family, {"dataset": column.dataset, "protocol": column.protocol}
+        order = sorted(set(rows["pooling"]), key=pooling_rank)
+        series = {pooling_name(pooling): rows[rows["pooling"] == pooling] for pooling in order}
+        tokens = matching(candidates(board.analyses.records), ONE_TOKEN | same)
+        series |= {PATCH: tokens} if column.task == "fewshot" and len(tokens) else {}
+        parts = column.task, column.dataset_name, column.protocol, column.metric.split()[0], "vectors"
+        if len(series) > 1:
+            points, file = backbone_points(column.backbones, series), slug(".".join(parts))
+            axis, names = f"{column.metric}, %", tuple(series)
+            plots.append(Plot(points, "lines", column.title, "block", axis, name=file, order=names))
+    words = VECTORS_NOTE + ONE * any(PATCH in plot.order for plot in plots)
+    return section(Heading(2, VECTORS), said(words), *plots)
+
 
 TITLE = "What other taps and poolings gain"
 ADDED = ("cls+mean", "gem")  # poolings that are no part of a usual run

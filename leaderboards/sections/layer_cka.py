@@ -20,9 +20,9 @@ from layerboard.leaderboards.blocks.csv import numbers_text, text_digest
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import SIDES, BoardBackbone
-from layerboard.leaderboards.sections.gaps import NO_REASON
-from layerboard.leaderboards.sections.provenance import partial_line, units_text
+from layerboard.leaderboards.sections.provenance import NO_REASON, partial_line, units_text
 from layerboard.leaderboards.sections.similarity import NOTE, CkaTable, cka_tables
+from layerboard.tasks.framework.registry import DIRECTIONS
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.spec import Layer
 
@@ -113,14 +113,13 @@ class CkaMap:
         ends = np.cumsum([0, *map(len, self.layers.values())])
         places = [*zip(self.layers.items(), map(slice, ends[:-1], ends[1:]), strict=True)]
         pairs = [(each, each) for each in places] if own else combinations(places, 2)
-        return [
-            LayerCka(
-                *(self.table.title, backbone.label, other.label, rows, columns, values),
-                *(self.errors[down, right], self.starred),
-            )
-            for ((backbone, rows), down), ((other, columns), right) in pairs
-            if np.isfinite(values := self.values[down, right]).any()
-        ]
+        matrices = []
+        for ((backbone, rows), down), ((other, columns), right) in pairs:
+            names, values = (self.table.title, backbone.label, other.label), self.values[down, right]
+            if np.isfinite(values).any():
+                errors = self.errors[down, right]
+                matrices.append(LayerCka(*names, rows, columns, values, errors, self.starred))
+        return matrices
 
 
 @lru_cache(maxsize=1)
@@ -130,7 +129,8 @@ def cka_maps(board: Board) -> list[CkaMap]:
     They are kept, since a page and its report ask for the same ones.
     """
     known = [each for each in board.backbones if not each.floor]
-    maps = [_map(table, known, table.select(board.directions)) for table in cka_tables(board)]
+    directions = board.plain[board.plain["metric"] == DIRECTIONS]  # over which a layer's variance is spread
+    maps = [_map(table, known, table.select(directions)) for table in cka_tables(board)]
     return [each for each in maps if np.isfinite(each.values).any()]
 
 
@@ -139,12 +139,8 @@ def _map(table: CkaTable, known: Sequence[BoardBackbone], directions: pd.DataFra
     ends = [pd.MultiIndex.from_frame(rows[names]) for names in SIDES]
     compared = [(name, Layer(index, tap)) for name, index, tap in ends[0].union(ends[1]).unique()]
     there = [(name, layer) for name, layer in compared if layer.index >= 1 and layer.tap != "final"]
-    layers = {
-        each: tuple(
-            sorted((layer for name, layer in there if name == each.name), key=lambda layer: layer.place)
-        )
-        for each in known
-    }
+    there.sort(key=lambda pair: pair[1].place)
+    layers = {each: tuple(layer for name, layer in there if name == each.name) for each in known}
     order = [(each.name, layer.index, layer.tap) for each, own in layers.items() for layer in own]
     at = {layer: index for index, layer in enumerate(order)}
     first, second = (np.array([at.get(layer, -1) for layer in end], np.intp) for end in ends)

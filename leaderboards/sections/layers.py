@@ -52,10 +52,8 @@ def layer_blocks(board: Board) -> list[Block]:
         return []
     least = f"{display.fixed(100 * SHOWN_SHARE, 0)} %"
     choices = CHOICES_NOTE.format(least=least) if any(column.held_out for column in board.columns) else ""
-    note = NOTE.format(
-        maybe=MAYBE.format(not_worse=display.NOT_WORSE) if board.has_intervals else "", choices=choices
-    )
-    blocks: list[Block] = [Heading(2, "Every layer"), wrapped(note)]
+    maybe = MAYBE.format(not_worse=display.NOT_WORSE) if board.has_intervals else ""
+    blocks: list[Block] = [Heading(2, "Every layer"), wrapped(NOTE.format(maybe=maybe, choices=choices))]
     for column in board.columns:
         blocks += _column_blocks(board, column)
     return blocks
@@ -76,10 +74,8 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
         every, caption = tables.metric_layers_table(column), f"{title}: every layer by the other metrics"
         blocks.append(Table(every, left=2, caption=caption, head=1, folded=True))
     if not (alone := tables.at_best_table(column)).empty:
-        blocks += [
-            said("At the best layer of {metric}:", metric=column.metric),
-            Table(alone, left=1, caption=f"{title}: at the best layer"),
-        ]
+        note = said("At the best layer of {metric}:", metric=column.metric)
+        blocks += [note, Table(alone, caption=f"{title}: at the best layer")]
     if not kinds.empty:
         named = {*kinds["kind"]} - {tables.LAYER}
         turned = named & {*tables.TURNS}

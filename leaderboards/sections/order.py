@@ -6,7 +6,7 @@ from layerboard.leaderboards.blocks.blocks import Block
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.ceilings import ceiling_blocks
-from layerboard.leaderboards.sections.features import feature_blocks
+from layerboard.leaderboards.sections.features import feature_blocks, vector_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.published import published_blocks
 from layerboard.leaderboards.sections.ranks import agreement_blocks, loss_blocks, rank_blocks
@@ -15,8 +15,9 @@ from layerboard.leaderboards.sections.series import series_blocks
 from layerboard.leaderboards.sections.sets import set_blocks
 from layerboard.leaderboards.sections.similarity import same_depth_blocks, similarity_blocks
 from layerboard.leaderboards.sections.variants import variant_blocks
-from layerboard.leaderboards.sections.vectors import vector_blocks
 
+# what the report's charts of single layers of plain backbones do not show
+BEYOND = (vector_blocks, series_blocks, set_blocks, feature_blocks, variant_blocks)
 # every section in the order of the page, before the one on provenance: a function to its blocks, which are
 # empty if the board has nothing for it
 SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
@@ -27,17 +28,11 @@ SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     seen_blocks,
     ceiling_blocks,
     layer_blocks,
-    vector_blocks,
-    series_blocks,
-    set_blocks,
-    feature_blocks,
-    variant_blocks,
+    *BEYOND,
     published_blocks,
     similarity_blocks,
     same_depth_blocks,
 )
-# what the report's charts of single layers of plain backbones do not show
-BEYOND = (vector_blocks, series_blocks, set_blocks, feature_blocks, variant_blocks)
 # sections without a table: the report has the matrices of every two backbones instead
 PICTURED = (same_depth_blocks,)
 

@@ -42,15 +42,14 @@ def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
     source = f"{row['source']}, {row['table']}".removesuffix(", ")
     span = row["lowest"] is not None
     ends = f"; {fixed(row['lowest'], 2)} to {fixed(row['highest'], 2)} by open settings" if span else ""
+    published = fixed(row["published"], row["decimals"]) + _layer(row["published_layer"], rule, row["index"])
+    ours = fixed(row["measured"], 2) + _layer(row["measured_layer"], rule, maybe) + ends if measured else ""
     return {
         "backbone": row["backbone"],
         "score": f"{row['task']} {row['metric']}, {row['dataset']}{protocol}",
         "source": f"{source}{' (second hand)' if row['second_hand'] else ''}",
-        "published": fixed(row["published"], row["decimals"])
-        + _layer(row["published_layer"], rule, row["index"]),
-        "measured": fixed(row["measured"], 2) + _layer(row["measured_layer"], rule, maybe) + ends
-        if measured
-        else "",
+        "published": published,
+        "measured": ours,
         "95 % interval": f"{fixed(row['ci_low'], 2)} to {fixed(row['ci_high'], 2)}" if interval else "",
         "difference": f"{row['difference']:+.2f}" if measured else "",
         "verdict": row["verdict"],

@@ -9,8 +9,8 @@ import pandas as pd
 from layerboard.leaderboards.blocks.blocks import Block, Cell, Heading, Table, said, section, wrapped
 from layerboard.leaderboards.blocks.display import fixed, loss_text, rank_text
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.column import Column, Side
-from layerboard.leaderboards.board.differences import SIDE, items_of
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.differences import best_side, items_of
 from layerboard.leaderboards.sections.tables import board_table, cell_table
 from layerboard.tasks.framework.assess import true_correlation
 from layerboard.tasks.framework.base import Items
@@ -78,8 +78,12 @@ def task_correlations(board: Board) -> Mapping[tuple[Column, Column], Correlatio
     or too much noise (`true_rank_correlation`). A page and its report ask repeatedly.
     """
     trained = [each.name for each in board.scored_backbones if each.trained]
-    networks = {Variant.of(name).checkpoint[0].entry: name for name in trained}
-    items = {column: _best_items(board, column, {*networks.values()}) for column in board.columns}
+    networks = {*{Variant.of(name).checkpoint[0].entry: name for name in trained}.values()}
+    items: dict[Column, dict[str, Items]] = {}
+    for column in board.columns:
+        sides = [best_side(column.best, name) for name in column.best["backbone"] if name in networks]
+        measured = items_of(column, sides, board.items)
+        items[column] = {side.backbone: each for side, each in measured.items()}
     correlations = {}
     for columns in combinations(board.columns, 2):
         first, second = columns
@@ -88,13 +92,6 @@ def task_correlations(board: Board) -> Mapping[tuple[Column, Column], Correlatio
         if correlation := true_correlation(tasks, same_data=first.dataset == second.dataset):
             correlations[columns] = correlation
     return correlations
-
-
-def _best_items(board: Board, column: Column, names: set[str]) -> dict[str, Items]:
-    """Items of the best layer of each of some backbones, by name."""
-    rows = column.best.loc[column.best["backbone"].isin(names), SIDE]
-    sides = [Side(*fields) for fields in rows.itertuples(index=False, name=None)]
-    return {side.backbone: each for side, each in items_of(column, sides, board.items).items()}
 
 
 def agreement_blocks(board: Board) -> list[Block]:

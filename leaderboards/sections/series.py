@@ -11,6 +11,7 @@ from layerboard.leaderboards.blocks.display import NOT_WORSE, place_text, ranges
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.differences import MISSING, Estimate, best_side
+from layerboard.leaderboards.board.frames import INTERVAL
 from layerboard.leaderboards.findings.paired import best_difference
 from layerboard.leaderboards.sections.variants import difference_text
 from layerboard.zoo.errors import InputError
@@ -61,15 +62,9 @@ def series_points(board: Board, column: Column, trainings: Trainings) -> Iterato
             if name in best:
                 side, row = best_side(column.candidates, name), best[name]
                 layers = {side.layer, *alike.loc[alike["backbone"] == name, "layer"].astype(int)}
-                yield SeriesPoint(
-                    training,
-                    step,
-                    side,
-                    Estimate(*(float(row[field]) for field in ("value", "ci_low", "ci_high"))),
-                    tuple(sorted(layers)),
-                    _difference(board, column, name, names[0]),
-                    _difference(board, column, name, names[-1]),
-                )
+                score = Estimate(*(float(row[field]) for field in INTERVAL))
+                ends = (_difference(board, column, name, other) for other in (names[0], names[-1]))
+                yield SeriesPoint(training, step, side, score, tuple(sorted(layers)), *ends)
 
 
 def _difference(board: Board, column: Column, name: str, other: str) -> Estimate:
@@ -107,14 +102,13 @@ def series_blocks(board: Board) -> list[Block]:
     return blocks
 
 
-def _layers_of(point: SeriesPoint) -> Estimate:
-    return Estimate(point.best.layer, point.layers[0], point.layers[-1])
-
-
 # name, vertical axis, description, and height of a point with the ends of its interval
 PLOTS: tuple[tuple[str, str, str, Callable[[SeriesPoint], Estimate]], ...] = (
     ("scores", "score, %", "the best layer's score, with its 95 % interval", attrgetter("score")),
-    ("layers", "best block", f"the best block, and those {NOT_WORSE}", _layers_of),
+    (
+        *("layers", "best block", f"the best block, and those {NOT_WORSE}"),
+        lambda each: Estimate(each.best.layer, each.layers[0], each.layers[-1]),
+    ),
 )
 
 

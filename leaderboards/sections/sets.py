@@ -16,15 +16,8 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side, chosen_elsewhere
 from layerboard.leaderboards.board.frames import backbones_of, is_floor
 from layerboard.leaderboards.sections.variants import NO_ITEMS, Gain, difference_text, missing_blocks
+from layerboard.tasks.framework import sets as layer_sets
 from layerboard.tasks.framework.assess import Choose, pick_highest
-from layerboard.tasks.framework.sets import (
-    GIVEN_METRIC,
-    GREEDY,
-    GREEDY_METRIC,
-    SETS,
-    forward_selection,
-    names_of,
-)
 from layerboard.zoo.spec import Layer
 
 SET_NOTE = """\
@@ -69,7 +62,7 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     measured = differences.items_of(column, [*plain, *every], board.items)
     shown = sets[(sets["backbone"] == name) & (sets["pooling"] == column.poolings.get(name))]
     marks = {str(metric): {*map(str, part["tap"])} for metric, part in shown.groupby("metric")}
-    given = marks.get(GIVEN_METRIC, set())
+    given = marks.get(layer_sets.GIVEN_METRIC, set())
     for way in _ways(plain, every, marks):
         side = way.sides[way.choose(np.array([each.score for each in way.sides]))]
         (gain,) = differences.differences_of(column, [side], best, board.items)
@@ -110,14 +103,14 @@ def _ways(
 
     ``marks`` are the taps of sets by the metrics that say why these are there (`tasks.framework.sets`).
     """
-    given, greedy = (marks.get(metric, ()) for metric in (GIVEN_METRIC, GREEDY_METRIC))
+    given, greedy = (marks.get(metric, ()) for metric in (layer_sets.GIVEN_METRIC, layer_sets.GREEDY_METRIC))
     sets = sorted(sets, key=lambda side: Layer.of_record(side.layer, side.tap).place)
     names = dict[Side, tuple[str, ...]]()
     for side in sets:
-        known = tuple(name for name in names_of(blocks_of(side), side.depth) if name != "pairs")
+        known = tuple(name for name in layer_sets.names_of(blocks_of(side), side.depth) if name != "pairs")
         names[side] = known or ((side.tap,) if side.tap in given else ())
     fixed = [side for side in sets if names[side]]
-    for side in sorted(fixed, key=lambda side: [*SETS, names[side][0]].index(names[side][0])):
+    for side in sorted(fixed, key=lambda side: [*layer_sets.SETS, names[side][0]].index(names[side][0])):
         yield _Way(names[side], [side])
     pairs = [side for side in sets if len(blocks_of(side)) == 2]
     if not {*pairs} <= {*fixed}:
@@ -126,7 +119,8 @@ def _ways(
         among = {block for side in larger for block in blocks_of(side)}
         sides = [*(side for side in plain if side.layer in among), *larger]
         members = [frozenset(blocks_of(side)) for side in sides]
-        yield _Way((f"{GREEDY}, of {len(among)} blocks",), sides, partial(forward_selection, members))
+        choose = partial(layer_sets.forward_selection, members)
+        yield _Way((f"{layer_sets.GREEDY}, of {len(among)} blocks",), sides, choose)
 
 
 def set_blocks(board: Board) -> list[Block]:

@@ -60,24 +60,19 @@ def similarity_blocks(board: Board) -> list[Block]:
     blocks: list[Block] = []
     for table in cka_tables(board):
         title = f"CKA: {table.title}{' †' if table.rows['partial'].any() else ''}"
-        blocks += [Heading(3, title), *_table_blocks(board, table, title)]
+        similar, lasts = most_similar_blocks(board, table), last_table(board, table)
+        blocks.append(Heading(3, title))
+        if lasts.empty:
+            blocks.append(said(NO_LAST_BLOCKS))
+            continue
+        words = said("CKA between the last blocks of all backbones{units}:", units=units_text(table.rows))
+        blocks += [words, Table(lasts, caption=f"{title}: last blocks"), partial_line(table.rows)]
+        if len(similar):
+            note = said("The most similar blocks of every two backbones:")
+            blocks += [note, Table(similar, caption=f"{title}: most similar blocks")]
     drawn = board.pairs[board.pairs["value"].notna()]["family"].isin(FLOORS)
     there = said(ELSEWHERE if not drawn.all() else "", name=f"{board.page}.cka")
     return [Heading(2, TITLE), said(NOTE), there, *blocks] if blocks else []
-
-
-def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
-    """The table of last blocks and the list of most similar blocks in one pooling."""
-    similar, lasts = most_similar_blocks(board, table), last_table(board, table)
-    if lasts.empty:
-        return [said(NO_LAST_BLOCKS)]
-    words = "CKA between the last blocks of all backbones{units}:"
-    blocks: list[Block] = [said(words, units=units_text(table.rows))]
-    blocks += [Table(lasts, caption=f"{title}: last blocks"), partial_line(table.rows)]
-    if len(similar):
-        note = said("The most similar blocks of every two backbones:")
-        blocks += [note, Table(similar, caption=f"{title}: most similar blocks")]
-    return blocks
 
 
 def last_table(board: Board, table: CkaTable) -> pd.DataFrame:

@@ -97,10 +97,8 @@ def layer_table(column: Column, pooling: str | None = None, metric: str = "") ->
     best = {*zip(best_ones["backbone"].map(str), best_ones["layer"].map(str), strict=True)}
     best = best if pooling is None else set()  # no backbone is shown in another pooling
     cells: dict[tuple[str, str], Cell] = {}
-    fields = rows[["backbone", "layer", "tap", "maybe_best", *frames.INTERVAL]].itertuples(
-        index=False, name=None
-    )
-    for name, layer, tap, maybe, *score in fields:
+    fields = rows[["backbone", "layer", "tap", "maybe_best", *frames.INTERVAL]]
+    for name, layer, tap, maybe, *score in fields.itertuples(index=False, name=None):
         key = (str(name), "final" if tap == "final" else str(layer))
         cells[key] = Cell(display.score_text(*score), mark_of(best=key in best, maybe=bool(maybe)))
     poolings = dict(zip(rows["backbone"], rows["pooling"], strict=True))
@@ -179,11 +177,8 @@ def at_best_table(column: Column) -> pd.DataFrame:
     )
 
     def text(metric: str, value: float) -> str:  # a cosine needs more decimals than a percentage
-        return (
-            display.cosine_text(value)
-            if metric.startswith("cosine")
-            else display.fixed(value, 3 if abs(value) < 1 else 1)
-        )
+        number = display.fixed(value, 3 if abs(value) < 1 else 1)
+        return display.cosine_text(value) if metric.startswith("cosine") else number
 
     return _by_backbone(column, column.at_best, "metric", there, text)
 
@@ -196,9 +191,7 @@ def _by_backbone(
     texts = map(text, rows[field], rows["value"].astype(float))
     values = dict(zip(keys, texts, strict=True))
     fields = column.best[["backbone", "layer", "depth", "pooling"]].itertuples(index=False, name=None)
-    values |= {
-        (name, LAYER): display.place_text(layer, depth, pooling) for name, layer, depth, pooling in fields
-    }
+    values |= {(name, LAYER): display.place_text(*layer) for name, *layer in fields}
     backbones = frames.backbones_of(rows)
     return pd.DataFrame(
         {field: name} | {backbone.label: values.get((backbone.name, name), "") for backbone in backbones}
@@ -220,18 +213,12 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
 def _best_cells(best: pd.DataFrame, maybe: Collection[str] = ()) -> Cells:
     """The cell of each best layer; the highest and those that may be the best are marked."""
     top = best["value"].max()
-    fields = best[["backbone", "layer", "depth", "pooling", *frames.INTERVAL]].itertuples(
-        index=False, name=None
-    )
-    return {
-        str(name): Cell(
-            display.score_text(value, low, high),
-            mark_of(best=value == top, maybe=name in maybe),
-            f"({display.place_text(layer, depth, pooling)})",
-            float(value),
-        )
-        for name, layer, depth, pooling, value, low, high in fields
-    }
+    fields = best[["backbone", "layer", "depth", "pooling", *frames.INTERVAL]]
+    cells = {}
+    for name, *layer, value, low, high in fields.itertuples(index=False, name=None):
+        mark, where = mark_of(best=value == top, maybe=name in maybe), f"({display.place_text(*layer)})"
+        cells[str(name)] = Cell(display.score_text(value, low, high), mark, where, float(value))
+    return cells
 
 
 def _floor_cells(floors: pd.DataFrame) -> Cells:

@@ -15,7 +15,7 @@ from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Plot,
 from layerboard.leaderboards.blocks.display import fixed, narrow, natural, signed_text, task_display
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
-from layerboard.leaderboards.board.costs import Vector, bytes_of
+from layerboard.leaderboards.board.costs import bytes_of
 from layerboard.leaderboards.board.differences import MISSING, Estimate, best_side, differences_of, sides_of
 from layerboard.leaderboards.board.frames import candidates
 from layerboard.leaderboards.sections.provenance import units_text
@@ -208,8 +208,7 @@ def _bytes_blocks(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
     sizes = bytes_of(board.changed)
 
     def size(side: Side) -> float:
-        vector: Vector = side.backbone, side.layer, side.pooling, side.transform
-        return sizes.get(vector, math.nan)
+        return sizes.get((side.backbone, side.layer, side.pooling, side.transform), math.nan)
 
     def text(gain: Gain) -> str:
         times = fixed(size(gain.plain) / size(gain.best), 1)
@@ -231,7 +230,8 @@ def _bytes_blocks(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
 
 def _drift_blocks(board: Board, references: Mapping[str, str]) -> Iterator[Block]:
     """Lines and tables of the drift of vectors from each backbone's reference, by dataset and protocol."""
-    rows = board.drifts[board.drifts["other"] == board.drifts["backbone"].map(references)]
+    rows = board.plain[board.plain["task"] == DRIFT]
+    rows = rows[rows["other"] == rows["backbone"].map(references)]
     median, _ = task_display(DRIFT).metrics
     for (dataset, protocol), group in rows.groupby(["dataset", "protocol"], sort=True):
         medians = group[group["metric"] == median]
@@ -252,15 +252,14 @@ def _drift_table(board: Board, rows: pd.DataFrame) -> pd.DataFrame:
     most = largests.set_index(["backbone", "pooling", "layer", "tap"])["value"]
     body = []
     for (name, pooling), layers in medians.groupby(["backbone", "pooling"], sort=False):
-        fields = list(layers[["layer", "tap", "value"]].itertuples(index=False, name=None))
-        names = [str(layer) if tap == "block" else str(tap) for layer, tap, _ in fields]
-        far = [heading for heading, (*_, value) in zip(names, fields, strict=True) if not value <= FAR]
-        beyond = far[0] if far else "none"
-        cells = {"backbone": board.labels[str(name)], "vectors": str(pooling), "beyond 1 %": beyond}
-        for heading, (layer, tap, value) in zip(names, fields, strict=True):
+        cells = {"backbone": board.labels[str(name)], "vectors": str(pooling), "beyond 1 %": "none"}
+        for layer, tap, value in layers[["layer", "tap", "value"]].itertuples(index=False, name=None):
+            heading = str(layer) if tap == "block" else str(tap)
             largest = most.loc[str(name), str(pooling), layer, tap]
             text = f"{fixed(100 * value, 2)} ({fixed(100 * largest, 2)})"
             cells[heading] = NOT_FINITE if math.isnan(value) else text
+            if not value <= FAR and cells["beyond 1 %"] == "none":
+                cells["beyond 1 %"] = heading
         body.append(cells)
     table = pd.DataFrame(body).fillna("")
     columns = [str(column) for column in table]

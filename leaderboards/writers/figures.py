@@ -23,9 +23,8 @@ def write_page_figures(page: Page, folder: Path) -> None:
     Figures of the former page there that this one lacks are removed; other files are left alone.
     """
     former = folder / f"{page.name}.md"
-    paths = (
-        _shown(former.read_text(encoding="utf-8", errors="replace"), page.name) if former.is_file() else set()
-    )
+    text = former.read_text(encoding="utf-8", errors="replace") if former.is_file() else ""
+    paths = _shown(text, page.name)
     pictures = [block for block in page.blocks if isinstance(block, Picture) and block.name]
     texts = {figure_path(page.name, each.name): svg_file(each, page.backbones) for each in pictures}
     for path, text in texts.items():

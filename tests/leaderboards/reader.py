@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
+from layerboard.leaderboards.report.page import CollapsibleWriter, collapsibles
 
 VOID = {"meta", "br", "path", "input", "link", "img", "hr", "col"}
 

@@ -13,7 +13,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.differences import Bounds
 from layerboard.leaderboards.board.tidy import TIDY
 from layerboard.leaderboards.records.record import suites_of
-from layerboard.leaderboards.sections.gaps import empty_cells
+from layerboard.leaderboards.sections.provenance import empty_cells
 from layerboard.leaderboards.writers.build import leaderboard_page, tables_folder, write_board
 from layerboard.leaderboards.writers.markdown import cell_text, markdown_page
 

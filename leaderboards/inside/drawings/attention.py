@@ -223,13 +223,9 @@ def draw_locality(evidence: Evidence) -> list[Block]:
         if cka is None or distance is None:
             lacking.append(" and ".join(pair))
         else:
+            panel = ", ".join(pair)
             points += [
-                (
-                    ", ".join(pair),
-                    f"block {block} of the ConvNet",
-                    float(distance[group]),
-                    float(alike[group]),
-                )
+                (panel, f"block {block} of the ConvNet", float(distance[group]), float(alike[group]))
                 for block, alike in enumerate(cka.T, 1)
                 for group in np.argsort(distance, kind="stable")
             ]

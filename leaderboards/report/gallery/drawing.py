@@ -76,24 +76,17 @@ class SharedPictures:
     def size(self, examples: ExampleSet, name: object) -> tuple[str, int, int] | None:
         """Anchor, width and height of a picture; None if it is missing or does not fit."""
         path = examples.files.get(str(name))
-        return None if path is None else self.at(path)
-
-    def at(self, path: Path) -> tuple[str, int, int] | None:
-        """The thumbnail of the picture in a file."""
-        if path in self._known:
-            return self._known[path]
-        content = read_regular(path) if is_whole(path) else b""
+        if path is None or path in self._known:
+            return None if path is None else self._known[path]
+        content, self._known[path] = read_regular(path) if is_whole(path) else b"", None
         data = base64.b64encode(content).decode()
-        if not 0 < len(data) <= self._room:
-            self._known[path] = None
-            return None
-        self._room -= len(data)
-        with Image.open(BytesIO(content), formats=("WEBP",)) as image:
-            width, height = image.size
-        anchor = f"{self._section}-{len(self.addresses)}"
-        self.addresses.append((anchor, width, height, data))
-        self._known[path] = anchor, width, height
-        return anchor, width, height
+        if 0 < len(data) <= self._room:
+            self._room -= len(data)
+            with Image.open(BytesIO(content), formats=("WEBP",)) as image:
+                known = f"{self._section}-{len(self.addresses)}", *image.size
+            self.addresses.append((*known, data))
+            self._known[path] = known
+        return self._known[path]
 
 
 def judged(text: str = "", right: bool | None = None, picture: Markup | None = None) -> Markup:

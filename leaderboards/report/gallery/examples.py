@@ -90,7 +90,6 @@ def read_examples(output: Path, column: Column, best: Side) -> ExampleSet | None
     arrays = known_arrays(output / "examples", key, [best.backbone])
     if not np.array_equal(arrays.get("version", -1), VERSION):
         return None
-    examples = ExampleSet(
-        best.backbone, best.layer, best.pooling, best.score, column.metric, arrays, output / FOLDER
-    )
+    facts = best.backbone, best.layer, best.pooling, best.score
+    examples = ExampleSet(*facts, column.metric, arrays, output / FOLDER)
     return examples if best.layer in examples.layers else None

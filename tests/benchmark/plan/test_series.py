@@ -12,7 +12,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.series import find_series
 from layerboard.benchmark.plan.suites import MINI_SUITE
-from layerboard.leaderboards.records.earlier import set_aside, steps_of
+from layerboard.leaderboards.records.files import set_aside, steps_of
 from layerboard.mini.checkpoints import WEIGHTS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.files import FileLoader, locate

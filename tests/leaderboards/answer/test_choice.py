@@ -160,9 +160,11 @@ def test_numbers_as_text() -> None:
     assert [ms_text(value) for value in (0.128, 4.0, 10.04, 1040.4, math.nan)] == [
         *("0.13", "4.00", "10.0", "1040", "")
     ]
+    assert [bytes_text(value) for value in (0, 999.7e6)] == ["0 B", "1000 MB"]
     assert [count_text(value) for value in (12, 1500, 1_367_136, 7e9, math.nan, None)] == [
         *("12", "1.5K", "1.37M", "7G", "", "")
     ]
+    assert count_text(999.7e6) == "1000M"  # not 1e+03M
 
 
 def test_what_is_lost_at_most_is_rounded_up() -> None:

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from layerboard.leaderboards.charts import engine
-from layerboard.leaderboards.charts.chart import MIME
+from layerboard.leaderboards.charts.engine import MIME
 from layerboard.leaderboards.report.figures import charts_of
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.report.boards import content

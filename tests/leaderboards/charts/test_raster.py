@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from layerboard.leaderboards.blocks.blocks import own_span
 from layerboard.leaderboards.charts.raster import (
     FEW_LEVELS,
     GAP,
@@ -14,6 +13,7 @@ from layerboard.leaderboards.charts.raster import (
     colour_levels,
     colour_steps,
     map_png,
+    own_span,
     smaller,
 )
 from tests.leaderboards.colours import VISIONS, lab

@@ -11,10 +11,9 @@ from layerboard.leaderboards.blocks.blocks import HeatMap, Maps, Page, Picture, 
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.svg import svg_file
-from layerboard.leaderboards.inside.analysis import DRAWINGS, analysis_blocks
 from layerboard.leaderboards.inside.drawings.attention import HEADS
 from layerboard.leaderboards.inside.evidence import Evidence, Wall
-from layerboard.leaderboards.inside.page import inside_page
+from layerboard.leaderboards.inside.page import DRAWINGS, analysis_blocks, inside_page
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.files import scored_path
 from layerboard.leaderboards.writers.markdown import markdown_page

@@ -8,10 +8,9 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import RecordGroup, groups_of, is_analysis
 from layerboard.leaderboards.board.tidy import INSIDE, inside_frame, tidy_frame
 from layerboard.leaderboards.exchange.check import check_pages
-from layerboard.leaderboards.inside.analysis import layers_table, ranges_table
-from layerboard.leaderboards.inside.page import inside_page
+from layerboard.leaderboards.inside.page import inside_page, layers_table, ranges_table
 from layerboard.leaderboards.records.key import Tolerance
-from layerboard.leaderboards.sections.gaps import empty_cells
+from layerboard.leaderboards.sections.provenance import empty_cells
 from layerboard.leaderboards.writers.build import pages_of
 from layerboard.leaderboards.writers.markdown import markdown_page
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention

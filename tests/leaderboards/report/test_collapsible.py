@@ -17,7 +17,7 @@ from layerboard.leaderboards.blocks.blocks import (
     Text,
 )
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
+from layerboard.leaderboards.report.page import CollapsibleWriter, collapsibles
 from layerboard.leaderboards.writers.build import leaderboard_page
 from tests.leaderboards.builder import frame
 from tests.leaderboards.goldens import several

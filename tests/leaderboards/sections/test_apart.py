@@ -4,8 +4,8 @@ import pytest
 
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.tidy import CHOICES, tidy_frame
-from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.leaderboards.sections.layers import layer_blocks
+from layerboard.leaderboards.sections.provenance import empty_cells
 from layerboard.leaderboards.sections.similarity import cka_tables
 from tests.leaderboards.builder import floor, frame, layers, pair, record, unsure, write_layers
 from tests.leaderboards.shown import render_blocks, render_page

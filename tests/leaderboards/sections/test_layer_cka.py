@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.leaderboards.sections.layer_cka import LayerCka, cka_maps, cka_page, depths_of
+from layerboard.leaderboards.sections.provenance import empty_cells
 from layerboard.leaderboards.writers.markdown import markdown_page
 from layerboard.zoo.spec import Layer
 from tests.leaderboards.builder import NAN, frame, layers, pair

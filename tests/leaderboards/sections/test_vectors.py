@@ -1,7 +1,7 @@
 """Kinds of vectors side by side: which columns have a figure, and what it has."""
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.sections.vectors import vector_blocks
+from layerboard.leaderboards.sections.features import vector_blocks
 from tests.leaderboards.builder import frame, layers
 
 FEW = {"task": "fewshot", "metric": "top1-10shot", "backbone": "mini-dino"}

@@ -13,7 +13,7 @@ import pytest
 from layerboard.benchmark.plan.facts import known_trainings
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.near_duplicates import NearDuplicates, write_near_duplicates
-from layerboard.leaderboards.records import state
+from layerboard.leaderboards.records import files, state
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.files import NEAR_DUPLICATES
@@ -153,7 +153,7 @@ def test_a_library_or_what_a_board_knows_makes_them_stale(output, quick, monkeyp
     assert write_changed(seen, output)[1]
     assert not write_changed(seen, output)[1]
     monkeypatch.setattr(
-        state, "version", lambda name: "0.1" if name == "vl-convert-python" else version(name)
+        files, "version", lambda name: "0.1" if name == "vl-convert-python" else version(name)
     )
     assert write_changed(seen, output)[1]
 

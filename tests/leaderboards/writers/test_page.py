@@ -4,7 +4,7 @@ import pytest
 from layerboard.leaderboards.blocks.display import number_text, ranges_text, score_text, task_display
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.best import best_blocks
-from layerboard.leaderboards.sections.gaps import empty_cells
+from layerboard.leaderboards.sections.provenance import empty_cells
 from layerboard.leaderboards.writers.markdown import markdown_table, plain
 from tests.leaderboards.builder import NAN, floor, frame, layers, unsure
 from tests.leaderboards.goldens import EXPECTED, PAGES, page, uncertain, write_measured
