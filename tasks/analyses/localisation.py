@@ -134,7 +134,6 @@ def cell_grams(vectors: Tensor) -> Tensor:
     """U-centred Gram matrix over the images for each cell of vectors [n cells dim]: [cells n n] float32.
 
     It is zero for a cell that is the same in all images, and not finite for a cell with a non-finite value.
-    Raises ValueError for fewer than 4 images.
     """
     return torch.cat([_grams(some) for some in torch.split(vectors, AT_A_TIME, dim=1)])
 
@@ -144,7 +143,7 @@ def token_hsic(tokens: Tensor, patches: Tensor) -> tuple[Tensor, Tensor, Tensor]
 
     Returns HSIC of every token with every patch [cells cells], of every token with itself [cells], and of
     every patch with itself [cells]. ``patches`` are the Gram matrices [cells n n] of `cell_grams`, of the
-    same images. A few tokens are in memory at a time. Raises ValueError for fewer than 4 images.
+    same images. A few tokens are in memory at a time.
     """
 
     def alone(grams: Tensor) -> Tensor:
@@ -201,4 +200,4 @@ def border(cells: Cells) -> NDArray[np.bool_]:
 
 def _grams(vectors: Tensor) -> Tensor:
     """U-centred Gram matrices [cells n n], float32, of [n cells dim]."""
-    return u_centred(gram_matrix(vectors.transpose(0, 1), checked=False)).float()
+    return u_centred(gram_matrix(vectors.transpose(0, 1))).float()

@@ -87,7 +87,7 @@ class Grams:
 
     def gram(self, features: Tensor) -> Tensor:
         """Gram matrix [n n] of features [n dim], input of `centred`, at least float32; NaN if not finite."""
-        return gram_matrix(features, centred=not self.config.min_max, checked=False)
+        return gram_matrix(features, centred=not self.config.min_max)
 
     def grams(self, features: Tensor, batches: Sequence[slice]) -> list[Tensor]:
         """Gram matrices [batches n n] of features [images dim]; one product for equal-sized neighbours."""

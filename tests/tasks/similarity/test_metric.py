@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram, gather, normalise
+from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram
 from tests.tasks.agreement.similarity import batched, cka
 
 
@@ -32,24 +32,9 @@ def test_constant_features_are_not_defined(min_max):
     assert np.isnan(cka(still, moving))
 
 
-def test_refuses_wrong_input():
-    x, gram = torch.randn(5, 3), torch.zeros(2, 5, 5)
-    accumulator = CkaAccumulator()
+def test_there_is_no_matrix_without_a_batch():
     with pytest.raises(ValueError, match="at least one batch"):
-        accumulator.matrix()
-    accumulator.add(gram)
-    for call, word in [
-        (lambda: centred_gram(x[:3]), "at least 4 samples"),
-        (lambda: centred_gram(x[0]), "expected features"),
-        (lambda: centred_gram(x[:, :0]), "expected features"),
-        (lambda: centred_gram(x * torch.nan), "NaN"),
-        (lambda: centred_gram(x * torch.inf, min_max=True), "NaN"),
-        (lambda: gather(gram, gram[0]), "expected Gram matrices"),
-        (lambda: accumulator.add(gram[:1]), "2 layers as before"),
-        (lambda: normalise(gram), "layers layers"),
-    ]:
-        with pytest.raises(ValueError, match=word):
-            call()
+        CkaAccumulator().matrix()
 
 
 def drawn(generator, n):
