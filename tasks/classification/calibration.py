@@ -11,18 +11,12 @@ BINS = 15
 def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_]) -> float:
     """Mean absolute difference between confidence and accuracy over `BINS` bins of equal count, 0 to 1.
 
-    Items are sorted by confidence; with fewer items than bins, each item is a bin. Bins are weighted by their
-    number of items, which differs by one at most.
-    Items of equal confidence share their mean accuracy, so their order does not matter.
+    ``confidence`` [n] is the predicted probability of each item's answer, 0 to 1, and ``correct`` [n] whether
+    the answer is correct. Items are sorted by confidence; with fewer items than bins, each item is a bin.
+    Bins are weighted by their number of items, which differs by one at most. Items of equal confidence share
+    their mean accuracy, so their order does not matter.
 
     Source: Guo et al., ICML 2017 (the error); Nguyen and O'Connor, EMNLP 2015 (bins of equal count).
-
-    Args:
-        confidence: Predicted probability of each item's answer, [n], 0 to 1.
-        correct: Whether the answer is correct, [n].
-
-    Raises:
-        ValueError: There are no items, shapes differ, or a confidence is outside 0 to 1.
     """
     gaps, _, parts = _binned(confidence, correct)
     return float(sum(abs(gaps[part].sum()) for part in parts) / len(gaps))
@@ -45,10 +39,6 @@ def calibration_gaps(confidence: Floats, correct: NDArray[np.bool_]) -> Floats:
 
 def _binned(confidence: Floats, correct: NDArray[np.bool_]) -> tuple[Floats, Integers, list[Integers]]:
     """Accuracy minus confidence of each item, the rank of its confidence, and the items of each bin."""
-    if confidence.ndim != 1 or not len(confidence) or correct.shape != confidence.shape:
-        raise ValueError(f"expected confidence and correct [n], found {confidence.shape}, {correct.shape}")
-    if not (confidence.min() >= 0 and confidence.max() <= 1):
-        raise ValueError("confidences must lie in 0 to 1")
     _, level = np.unique(confidence, return_inverse=True)
     right = (np.bincount(level, correct) / np.bincount(level))[level]
     order = np.argsort(confidence, kind="stable")

@@ -52,11 +52,3 @@ def test_what_an_item_adds_is_how_the_error_rises_with_its_weight(monkeypatch: p
         errors.append(sum(abs(gaps[confidence[rows] == level].sum()) for level in {*confidence}) / len(rows))
     for error, item in zip(errors[1:], (3, 35), strict=True):
         assert (error - errors[0]) * times == pytest.approx((added[item] - errors[0]) / 40, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("confidence", "count"), [(np.zeros(0), 0), (np.zeros(3), 2), (np.array([1.1]), 1), (np.array([-0.1]), 1)]
-)
-def test_what_is_no_confidence_is_refused(confidence: np.ndarray, count: int) -> None:
-    with pytest.raises(ValueError, match=r"expected confidence|confidences must"):
-        expected_calibration_error(confidence, np.zeros(count, bool))
