@@ -15,16 +15,9 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
 
     The runs are those of scikit-learn's KMeans with the same seed and n_init (which returns only the best):
     Lloyd's algorithm from k-means++ centres, at most 300 iterations, tolerance 1e-4. Features [n dim] are not
-    normalised. With fewer than k distinct samples, there are as many clusters as distinct samples. Partitions
-    may differ between versions of scikit-learn. Raises ValueError for fewer samples than clusters, a wrong
-    shape, or a value that is NaN or infinite.
+    normalised; they are finite, and n is at least k. With fewer than k distinct samples, there are as many
+    clusters as distinct samples. Partitions may differ between versions of scikit-learn.
     """
-    if features.ndim != 2 or not features.shape[1]:
-        raise ValueError(f"expected features [n dim], found shape {features.shape}")
-    if not 1 <= k <= len(features) or n_init < 1:
-        raise ValueError(f"cannot find {k} clusters among {len(features)} samples in {n_init} runs")
-    if not np.isfinite(features).all():
-        raise ValueError("features must not hold NaN or infinite values")
     from sklearn import config_context
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
