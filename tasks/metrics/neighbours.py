@@ -298,11 +298,9 @@ def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | N
     Vectors may have any length; a zero vector has cosine 0 with every vector. If n < k, n neighbours are
     returned. Equal bank vectors (even a bank of one repeated vector) and equal similarities are ordered by
     bank index, also across the k-th place, so the result does not depend on how the search is split into
-    blocks. Vectors that are nearly `parallel` are ranked by what they differ in. With
-    device None the search is on the CPU. Raises ValueError if shapes do not match, the bank is empty, k < 1,
-    or a value is NaN or infinite.
+    blocks. Vectors that are nearly `parallel` are ranked by what they differ in. With device None the search
+    is on the CPU. Raises ValueError if a value is NaN or infinite.
     """
-    _check(bank, queries, k)
     k = min(k, len(bank))
     units = as_unit_rows(bank, "the bank"), as_unit_rows(queries, "the queries")
     if parallel(*units):
@@ -355,19 +353,8 @@ def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, tempera
 
     The result is [queries min(5, classes)], best first, -1 if no further class has a neighbour. Ties go to
     the lower class. Sums are in float64 relative to the best neighbour, so no temperature overflows.
-    ``labels`` [n] are the classes of the bank; if it has fewer than k vectors, all vote. Raises ValueError
-    for a label outside the classes, more neighbours than were searched, or an invalid k or temperature.
+    ``labels`` [n] are the classes of the bank, from 0; if it has fewer than k vectors, all vote.
     """
-    width = neighbours.index.shape[1]
-    if labels.ndim != 1 or (neighbours.index.size and neighbours.index.max() >= len(labels)):
-        raise ValueError(f"expected one label for each bank vector, found labels {labels.shape}")
-    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
-        raise ValueError(f"labels must lie in 0..{classes - 1}, found {labels.min()}..{labels.max()}")
-    if k < 1 or width < min(k, len(labels)):
-        raise ValueError(f"expected k of 1 to {width}, the number of neighbours searched, found {k}")
-    if not temperature > 0:
-        raise ValueError(f"the temperature must be positive, found {temperature}")
-    k = min(k, width)
     ranked = np.empty((len(neighbours.index), min(RANKED, classes)), dtype=np.int64)
     for rows in chunks(len(ranked), classes):
         similarity = neighbours.similarity[rows, :k].astype(np.float64)
@@ -392,23 +379,9 @@ def vote_share(
 
 
 def top_k_correct(ranked: Integers, labels: Integers, k: int) -> NDArray[np.bool_]:
-    """Whether each query's label is among its first k ranked classes: [queries].
-
-    Raises ValueError for a negative label, which would be that of a place without a class.
-    """
-    if labels.size and labels.min() < 0:
-        raise ValueError("labels must not be negative")
+    """Whether each query's label, from 0, is among its first k ranked classes: [queries]."""
     correct: NDArray[np.bool_] = (ranked[:, :k] == labels[:, None]).any(axis=1)
     return correct
-
-
-def _check(bank: Vectors, queries: Vectors, k: int) -> None:
-    if bank.ndim != 2 or queries.ndim != 2 or bank.shape[1] != queries.shape[1]:
-        raise ValueError(f"expected bank [n dim] and queries [m dim], found {bank.shape} and {queries.shape}")
-    if not bank.size:
-        raise ValueError("the bank must hold at least one vector of at least one number")
-    if k < 1:
-        raise ValueError(f"expected k of at least 1, found {k}")
 
 
 def _collapse(unit: UnitRows) -> tuple[UnitRows, Integers]:
