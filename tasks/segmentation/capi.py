@@ -202,8 +202,6 @@ class PixelQueryMeasurer(ComparingMeasurer[PixelMemory]):
     ) -> None:
         for layer in layers:
             labels = memory[layer].vote(grids[layer].flatten(0, 2).float())
-            if labels.shape[1] != memory[layer].labels.shape[1]:
-                raise ValueError("cells have another number of pixels than those that are remembered")
             by_image = labels.view(*grids[layer].shape[:3], -1)
             self.keep(layer, dict(zip(map(str, positions), by_image, strict=True)))
 
