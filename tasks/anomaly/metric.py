@@ -36,15 +36,12 @@ def patch_distances_of_layers(
 ) -> dict[Key, Tensor]:
     """Mean cosine distance of patches to their k nearest of a memory, for each layer: [patches].
 
-    ``patches`` has an array [patches dim] for each member, and ``memory`` one [rows dim], rows in the same
-    order for all. ``layers`` lists the members of each layer, over which the distances are averaged. The
-    search is exact, in float32. The distance is 1 - cosine, 0 to 2: half the squared Euclidean distance of
-    unit vectors. A zero vector stays zero, at 0.5 from every unit vector. Values are not checked for NaN.
-    Raises ValueError if the memory has fewer than k rows.
+    ``patches`` has an array [patches dim] for each member, and ``memory`` one [rows dim] of at least k rows,
+    in the same order for all. ``layers`` lists the members of each layer, over which the distances are
+    averaged. The search is exact, in float32. The distance is 1 - cosine, 0 to 2: half the squared Euclidean
+    distance of unit vectors. A zero vector stays zero, at 0.5 from every unit vector. Values are not checked
+    for NaN.
     """
-    rows = len(next(iter(memory.values())))
-    if rows < k:
-        raise ValueError(f"expected a memory of at least {k} patches, found {rows}")
     asked, known = (
         {member: functional.normalize(vectors.float(), dim=-1) for member, vectors in part.items()}
         for part in (patches, memory)

@@ -37,8 +37,6 @@ def compare_boundaries(flags: Flags, radius: int) -> tuple[int, int, int, int]:
     Nearby means in a disk x² + y² <= radius² in pixels. ``flags`` [height width] are those of two masks. A
     boundary pixel differs from its right, lower or lower right neighbour, if there is one.
     """
-    if not flags.size:
-        return 0, 0, 0, 0
     height, width = flags.shape
     sheet = _Sheet(height, width, min(radius, height), min(radius, width))
     edges = _edges(flags, sheet)
@@ -180,12 +178,10 @@ def score_video(predictions: Sequence[Labels], truths: Sequence[Labels]) -> Vide
 
 
 def statistics(values: Floats) -> Statistics:
-    """Mean, recall and decay of one object's values [frames]; raises ValueError unless all are finite.
+    """Mean, recall and decay of one object's values [frames] in at least one frame.
 
     Neighbouring bins of the decay share a frame, as in the official evaluator.
     """
-    if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-        raise ValueError(f"expected one finite value for each of at least one frame, found {values.shape}")
     edge = np.round(np.linspace(1, len(values), BINS + 1) + 1e-10).astype(np.int64) - 1
     decay = values[edge[0] : edge[1] + 1].mean() - values[edge[-2] : edge[-1] + 1].mean()
     return Statistics(float(values.mean()), float((values > 0.5).mean()), float(decay))

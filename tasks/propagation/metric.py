@@ -119,11 +119,9 @@ def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
     """Object ids of a soft label map [height width channels], by nearest neighbour at (width, height).
 
     Every channel is scaled to [0, 1] over the frame, a constant one to 0; the largest wins (ties: lower id).
-    Raises ValueError for a value that is NaN or infinite.
 
     Source: the tracking notebook of DINOv3 (facebookresearch/dinov3, commit 6876159).
     """
-    _require_finite(soft)
     # all pixels of a token get the same id, so the winner is found per token
     low, high = soft.amin((0, 1)), soft.amax((0, 1))
     scaled = torch.where(high > low, (soft - low) / (high - low), 0)
@@ -134,12 +132,11 @@ def decode_on_frame(soft: Tensor, size: tuple[int, int], *, scaled: bool) -> Lab
     """Object ids of a soft label map [height width channels], bilinearly at the image's (width, height).
 
     With ``scaled``, every channel is then scaled to [0, 1] over the frame, a constant one to 0. The largest
-    wins (ties: lower id). Raises ValueError as `decode_nearest` does.
+    wins (ties: lower id).
 
     Source: DINOv3 (arXiv:2508.10104, Table 5); without scaling, the code of Jabri et al., NeurIPS 2020
     (ajabri/videowalk, commit 0834ff9).
     """
-    _require_finite(soft)
     large = functional.interpolate(soft.permute(2, 0, 1)[None], size=size[::-1], mode="bilinear")[0]
     if scaled:
         low, high = large.amin((1, 2), keepdim=True), large.amax((1, 2), keepdim=True)
@@ -153,22 +150,14 @@ def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
 
     The map is upsampled bilinearly by the patch size in pixels. Each channel with a positive maximum is
     scaled to [0, 1] over the frame, the largest channel wins (ties: lower id), and ids are resized by nearest
-    neighbour. A constant positive channel cannot be scaled and counts as 1 everywhere. Raises ValueError as
-    `decode_nearest` does.
+    neighbour. A constant positive channel cannot be scaled and counts as 1 everywhere.
     """
-    _require_finite(soft)
     shape = (soft.shape[0] * patch, soft.shape[1] * patch)
     large = functional.interpolate(soft.permute(2, 0, 1)[None], size=shape, mode="bilinear")[0]
     low, high = large.amin((1, 2), keepdim=True), large.amax((1, 2), keepdim=True)
     constant = high - low <= CONSTANT * high.abs()
     scaled = torch.where(constant, 1.0, (large - low) / torch.where(constant, 1.0, high - low))
     return _nearest(first_largest(torch.where(high > 0, scaled, large)).cpu().numpy(), size)
-
-
-def _require_finite(soft: Tensor) -> None:
-    """Raise ValueError unless all values of a map are finite."""
-    if not bool(torch.isfinite(soft).all()):
-        raise ValueError("the label map must not hold NaN or infinite values")
 
 
 def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:

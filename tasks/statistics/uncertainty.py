@@ -58,13 +58,11 @@ def influence(measured: WeightedScores) -> Floats:
     """Influence z of each sampled unit with a count above 0 on each score, linearised: [sampled scores].
 
     Rows are centred within their strata and scaled by sqrt(units / (units - strata)), so that ``z.T @ z`` is
-    the covariance of the scores. Raises ValueError if there are no more units than strata.
+    the covariance of the scores. There are more units than strata.
 
     Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 5.5 (linearisation).
     """
     units, strata = sample(measured)
-    if units <= strata:
-        raise ValueError(f"expected more units than strata, found {units} and {strata}")
     added = sums_of_units(measured, measured.slopes())
     for members in group_members(sampled_strata(measured)):
         added[members] -= added[members].mean(axis=0)

@@ -2,19 +2,12 @@
 
 import numpy as np
 import pytest
-import torch
 
 from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.anomaly.metric import CountedPixels
 from layerboard.tasks.anomaly.references import Draws
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.statistics import linearised
-from tests.tasks.agreement import anomaly as agreement
-
-
-def test_a_memory_that_is_too_small_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 2 patches, found 1"):
-        agreement.patch_distances(torch.ones(3, 2), torch.ones(1, 2), 2)
 
 
 def test_draws_of_references_follow_each_other_and_the_last_may_be_short_or_empty() -> None:

@@ -132,6 +132,3 @@ def test_refuses_wrong_input():
     ]:
         with pytest.raises(ValueError, match=word):
             score_video(predictions, truths)
-    for frames in ([np.nan], [0.5, np.inf], []):
-        with pytest.raises(ValueError, match=r"finite|at least one"):
-            statistics(np.array(frames))
