@@ -11,8 +11,7 @@ from torch import Tensor
 
 from layerboard.benchmark.exported.arrays import as_floats, read_array
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
-from layerboard.tasks.datasets.integrity import mismatch, require
-from layerboard.tasks.datasets.reading.fields import numbers, read_json
+from layerboard.tasks.datasets.integrity import mismatch, numbers, require
 from layerboard.tasks.datasets.reading.files import require_directory
 from layerboard.tasks.datasets.spair import KeypointPair, SpairEntry
 from layerboard.tasks.framework.base import Measurements
@@ -23,6 +22,7 @@ from layerboard.tasks.keypoints.places import point_geometry, true_places
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.arrays import in_range
 from layerboard.zoo.errors import InputError, shortened, some
+from layerboard.zoo.reading import read_as
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox
 
@@ -83,7 +83,7 @@ def _of_predictions(predictions: Path, task: KeypointTask) -> list[Measurements]
     The predictions are a JSON object: for the file name of every pair without its extension, [x, y] in pixels
     of the target image for each keypoint, in the order of the annotation.
     """
-    content = read_json(predictions)
+    content = read_as(dict[str, object], predictions)
     given: dict[str, object] = {}
     for pair in chain.from_iterable(task.pairs.values()):
         stem = pair.key.removesuffix(f":{pair.category}")

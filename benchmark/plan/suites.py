@@ -9,21 +9,19 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.mini import facts as mini
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import DATASETS
-from layerboard.tasks.datasets.cifar import CIFAR_RAGHU
 from layerboard.tasks.datasets.classes import ProbeSubset
 from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.defects import DefectEntry
-from layerboard.tasks.datasets.folder import NO_LABELS
+from layerboard.tasks.datasets.folder import NO_LABELS, TabledEntry
 from layerboard.tasks.datasets.hub_spec import PREFIX
-from layerboard.tasks.datasets.imagenet import IMAGENET, ImageNetEntry
+from layerboard.tasks.datasets.imagenet import CIFAR_RAGHU, IMAGENET, ImageNetEntry
 from layerboard.tasks.datasets.instances import InstanceEntry
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG, VocEntry
 from layerboard.tasks.datasets.spair import SpairEntry
-from layerboard.tasks.datasets.tabled import TabledEntry
 from layerboard.tasks.datasets.vtab import VTAB
 from layerboard.zoo.entries.supervised import WITH_LITTLE_DATA
 from layerboard.zoo.errors import InputError, ensure, unknown

@@ -15,8 +15,14 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
-from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_distinct, require_no
-from layerboard.tasks.datasets.reading.fields import numbers
+from layerboard.tasks.datasets.integrity import (
+    explaining,
+    mismatch,
+    numbers,
+    require,
+    require_distinct,
+    require_no,
+)
 from layerboard.tasks.datasets.reading.files import (
     OTHER_VERSION,
     is_file,

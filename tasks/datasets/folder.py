@@ -1,13 +1,13 @@
-"""The user's own images: class folders at any depth, tables of labels, or images without classes."""
+"""The user's own images, and datasets in their form: class folders at any depth, tables, or no classes."""
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os.path import commonpath
 from pathlib import Path, PurePosixPath
 
 from layerboard.tasks.datasets import classes as classed
-from layerboard.tasks.datasets.base import Count, Coverage, Data, PhotoSample
+from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, PhotoSample
 from layerboard.tasks.datasets.classes import Classification, LabelledSample, Unlabelled
 from layerboard.tasks.datasets.instances import of_table
 from layerboard.tasks.datasets.integrity import mismatch, require
@@ -224,3 +224,24 @@ def _targets(
     coverage = coverage.noted(*_alike([file._replace(label="") for file in files]))
     samples = [PhotoSample(file.path, f"{tree.root}/{file.path}") for file in files]
     return targets_of(name, samples, columns, files, coverage.joined(tree.coverage))
+
+
+@dataclass(frozen=True, slots=True)
+class TabledEntry(DatasetEntry[Targets]):
+    """A folder of images, and a table of the values to predict."""
+
+    form = "{0.folder}/images/* and {0.folder}/{0.table}"
+
+    name: str
+    table: str  # file in the folder
+    images: int  # official number
+    roles: tuple[str, ...]  # ``numbers``, or ``labels`` if the table has several an image
+    folder: str = "targets"
+
+    def read(self, data: Path) -> Targets:
+        root = self.root(data)
+        read = read_folder(root / "images", Labelling(root / self.table))
+        if not isinstance(read, Targets):
+            raise mismatch(f"columns of numbers or labels in {root / self.table}", "classes")
+        counts = (Count("images", len(read.samples), self.images),)
+        return replace(read.named(self.name), coverage=replace(read.coverage, counts=counts))

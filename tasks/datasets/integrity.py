@@ -1,8 +1,9 @@
-"""Integrity of data that others wrote: one form of sentence on what is expected, found, and to be done."""
+"""Integrity of data that others wrote: one form of sentence on what is expected and found, and numbers."""
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 
 from layerboard.zoo.errors import InputError, first_line, shortened, some
 from layerboard.zoo.online import without_secrets
@@ -57,3 +58,18 @@ def explaining(
         message = str(error).strip()
         reason = without_secrets(message if "\n" in message else first_line(error))
         raise kind(f"{what}: {reason}{remedy and f'; {remedy}'}") from error
+
+
+def is_number(value: object) -> bool:
+    """Whether a JSON value is a finite number that fits into a float."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return isfinite(value)
+    except OverflowError:  # JSON's integers are unlimited
+        return False
+
+
+def numbers(value: object) -> list[float] | None:
+    """A JSON list of finite numbers, or None for anything else."""
+    return value if isinstance(value, list) and all(map(is_number, value)) else None

@@ -12,7 +12,6 @@ from layerboard.benchmark.exported.arrays import read_archive, read_array
 from layerboard.leaderboards.published.literature import read_published
 from layerboard.leaderboards.records.checksum import file_digest, read_checked
 from layerboard.leaderboards.records.items import read_items
-from layerboard.tasks.datasets.reading.fields import read_json
 from layerboard.tasks.datasets.reading.files import image_size, read_bytes
 from layerboard.tasks.datasets.reading.labels import read_groups, read_label_table
 from layerboard.tasks.datasets.reading.masks import read_mask
@@ -28,7 +27,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "labels": read_label_table,
     "groups": read_groups,
     "published": read_published,
-    "JSON": read_json,
+    "JSON": lambda path: read_as(dict[str, object], path, read=read_bytes),
     "any file of a dataset": read_bytes,
     "header of an image": image_size,
     "mask": read_mask,

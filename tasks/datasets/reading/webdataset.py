@@ -15,9 +15,8 @@ from os.path import commonprefix
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from layerboard.tasks.datasets.integrity import explaining, require, require_no
+from layerboard.tasks.datasets.integrity import explaining, is_number, require, require_no
 from layerboard.tasks.datasets.reading.door import label_text, labels_text
-from layerboard.tasks.datasets.reading.fields import is_number
 from layerboard.tasks.datasets.reading.files import require_free_bytes, stamp
 from layerboard.tasks.datasets.reading.labels import FILE_COLUMNS, LABEL_COLUMNS, METADATA
 from layerboard.tasks.datasets.reading.splits import TRAIN, split_of, split_within

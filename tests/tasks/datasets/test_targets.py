@@ -8,9 +8,8 @@ import pytest
 
 from layerboard.tasks.datasets.base import Data
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
-from layerboard.tasks.datasets.folder import read_folder
+from layerboard.tasks.datasets.folder import TabledEntry, read_folder
 from layerboard.tasks.datasets.reading.labels import Labelling, Target
-from layerboard.tasks.datasets.tabled import TabledEntry
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 from layerboard.zoo.errors import InputError
