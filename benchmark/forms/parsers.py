@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from layerboard.tasks.datasets.reading.addresses import require_local
+from layerboard.tasks.datasets.hub_spec import require_local
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS, find_tasks
 from layerboard.tasks.framework.sets import SETS

@@ -26,7 +26,6 @@ from layerboard.tasks.datasets.imagenet import (
 )
 from layerboard.tasks.datasets.instances import CUB, SOP, copies_of, has_queries, read_queries
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
-from layerboard.tasks.datasets.reading.addresses import require_local, shown_location
 from layerboard.tasks.datasets.reading.archives import unpacked
 from layerboard.tasks.datasets.reading.files import exists, is_packed
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
@@ -72,7 +71,6 @@ def read_own(location: str, labelling: Labelling = AS_IT_IS, cache: Path | None 
     elif location.startswith(PREFIX):
         data = with_facts(read_hub_dataset(location), cache)
     else:
-        require_local(location, "--images")
         readers = [read for recognised, read in LAYOUTS if labelling.labels is None and recognised(folder)]
         data = with_facts(readers[0](folder) if readers else read_folder(folder, labelling), cache)
     if labelling.groups is not None and data.role in ("instances", "defects"):
@@ -130,8 +128,7 @@ def inspect(data: Path, entry: DatasetEntry[Data]) -> Inspection:
 def inspect_images(location: str, labelling: Labelling = AS_IT_IS, cache: Path | None = None) -> Inspection:
     """Inspection of the user's own images (`read_own`); with a cache, also of those in archives."""
     return _inspected(
-        shown_location(location),
-        lambda: read_own(unpacked(location, cache) if cache else location, labelling, cache),
+        location, lambda: read_own(unpacked(location, cache) if cache else location, labelling, cache)
     )
 
 

@@ -1,10 +1,12 @@
-"""Syntax for the name of a Hugging Face dataset."""
+"""Names of datasets on the Hugging Face Hub, and addresses of other machines, which are refused."""
 
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, MissingDataError
 
 PREFIX = "hf:"
 SYNTAX = (
@@ -12,6 +14,13 @@ SYNTAX = (
     "config=NAME, train=SPLIT, val=SPLIT)"
 )
 OPTIONS = ("image", "label", "config", "train", "val")
+# an address, with its user and password apart; a Path has one slash of s3://
+_ADDRESS = re.compile(r"((?:[A-Za-z][\w+.-]+::)*[A-Za-z][\w+.-]+):/+(?:[^/@:]*:(?!\d+/).*@|[^/]*@)?")
+_COPY = {
+    "s3": "copy it with `aws s3 sync {} FOLDER`",
+    "gs": "copy it with `gcloud storage rsync -r {} FOLDER`",
+    "file": "leave file:// out",
+}
 
 
 class HubSpec(NamedTuple):
@@ -46,3 +55,21 @@ def parse_hub_spec(text: str) -> HubSpec:
     if not identity or (at and not revision):
         raise wrong
     return HubSpec(text, identity, False, revision or None, options)
+
+
+def require_local(location: str, option: str) -> None:
+    """Raise MissingDataError for an address of another machine, such as s3://bucket/photos.
+
+    It says how to have the files here, without the secrets of the address.
+    """
+    if not _ADDRESS.match(location) or location.startswith(PREFIX):
+        return
+    with suppress(OSError):  # of a name that is too long for a file, as signed addresses are
+        if Path(location).exists():
+            return
+    address = _ADDRESS.sub(r"\1://", location, count=1).partition("?")[0]
+    command = _COPY.get(address.partition(":")[0].lower(), "download {} and unpack it into FOLDER")
+    raise MissingDataError(
+        f"{option} takes a folder on this machine, found {address}; {command.format(address)}, and give "
+        f"{option} FOLDER"
+    )

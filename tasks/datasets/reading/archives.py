@@ -7,7 +7,6 @@ from pathlib import Path
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.integrity import explaining, require
-from layerboard.tasks.datasets.reading.addresses import require_local
 from layerboard.tasks.datasets.reading.webdataset import TAR, expanded, read_shards, set_name, tars_below
 from layerboard.tasks.datasets.reading.zipped import unzip
 
@@ -24,11 +23,10 @@ def unpacked(location: str, cache: Path) -> str:
 
     Archives are a .zip, a .tar, several such as ``photos-{000..003}.tar`` or ``'photos-*.tar'``, or a folder
     with .tar files and no images. Folders that hold nothing but one folder are skipped. Raises InputError
-    for a file of another kind, an archive that cannot be unpacked, or an address of another machine.
+    for a file of another kind, or an archive that cannot be unpacked.
     """
     if location.startswith(PREFIX):
         return location
-    require_local(location, "--images")
     paths, name = [*map(Path, expanded(location))], set_name(location)
     if len(paths) == 1 and not paths[0].is_file():
         paths, name = tars_below(Path(location)), Path(location).resolve().name
