@@ -55,11 +55,6 @@ def tables_of(repository: str) -> HubTables:
     return next((each for each in HUB_TABLES if each.repository == repository), HUB_TABLES[0])
 
 
-def wanted_files(repository: str) -> tuple[str, ...]:
-    """Patterns of the files of a repository that are read."""
-    return tuple(f"*{split}-*.parquet" for split in tables_of(repository).splits)
-
-
 def has_tables(folder: Path) -> bool:
     """Whether a folder has a training split as parquet files, as a copy of a repository of the Hub does."""
     return any(_found(folder, "train"))

@@ -7,7 +7,7 @@ it is opened, or a dataset in the form in which the Hub stores it, there or in a
 import errno
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from layerboard.tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
 from layerboard.tasks.datasets.integrity import explaining, mismatch
-from layerboard.tasks.datasets.packs.hub_tables import open_hub_tables, tables_of, wanted_files
+from layerboard.tasks.datasets.packs.hub_tables import open_hub_tables, tables_of
 from layerboard.tasks.datasets.packs.shards import content_digest, read_shard, shards_below
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.online import hub_within_limits
@@ -85,7 +85,7 @@ def find_pack(name: str) -> tuple[str, Path]:
     if spec.options or INSIDE in name:
         raise InputError(f"--data takes {PREFIX}ID, {PREFIX}ID@REVISION or {PREFIX}FOLDER, found {name!r}")
     if not spec.local:
-        folder = _fetched(spec, wanted_files(spec.location))
+        folder = _fetched(spec)
         return f"{PREFIX}{spec.location}@{folder.name}", folder
     folder = Path(spec.location).absolute()
     if not folder.is_dir():
@@ -103,19 +103,19 @@ def open_pack(name: str) -> Pack:
     return Pack(files, rows["bytes"], rows["digest"], digests=True)
 
 
-def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:
-    """Folder of a commit of a Hub dataset, with the named files if they exist; raises InputError."""
+def _fetched(spec: HubSpec) -> Path:
+    """Folder of a commit of a Hub dataset, with the files of its tables if they exist; raises InputError."""
     from huggingface_hub import constants, snapshot_download
 
-    what = f"cannot fetch dataset {spec.text}"
+    tables, what = tables_of(spec.location), f"cannot fetch dataset {spec.text}"
     remedy = f"check the id and the network, or fetch it elsewhere and name its folder, {PREFIX}PATH"
     # any error: of the connection, the server or the disk
     with explaining(what, Exception, remedy=remedy, kind=MissingDataError), hub_within_limits():
         fetched = snapshot_download(
             spec.location,
             repo_type="dataset",
-            revision=spec.revision or tables_of(spec.location).revision,
-            allow_patterns=list(names),
+            revision=spec.revision or tables.revision,
+            allow_patterns=[f"*{split}-*.parquet" for split in tables.splits],
             local_files_only=constants.HF_HUB_OFFLINE,
         )
     return Path(str(fetched))
