@@ -56,7 +56,7 @@ def choices_on_halves(items: Sequence[Items], metric: str) -> list[Chosen]:
     If the items of the layers differ a little, such as regions that vanish in a coarser grid, the common
     items are used.
     """
-    chosen, held_out, _ = choose_on_halves(measure(_common(items), metric))
+    chosen, held_out = choose_on_halves(measure(_common(items), metric))
     scale = _scale(items, metric)
     rows = zip(chosen.tolist(), held_out.tolist(), strict=True)
     return [Chosen(share, scale * score) for share, score in rows]

@@ -48,12 +48,6 @@ def sampled_strata(measured: WeightedScores) -> Integers:
     return measured.stratum[measured.counts > 0]
 
 
-def sample(measured: WeightedScores) -> tuple[int, int]:
-    """Number of sampled units with a count above 0, and of their strata."""
-    stratum = sampled_strata(measured)
-    return len(stratum), len(np.unique(stratum))
-
-
 def influence(measured: WeightedScores) -> Floats:
     """Influence z of each sampled unit with a count above 0 on each score, linearised: [sampled scores].
 
@@ -62,11 +56,10 @@ def influence(measured: WeightedScores) -> Floats:
 
     Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 5.5 (linearisation).
     """
-    units, strata = sample(measured)
-    added = sums_of_units(measured, measured.slopes())
-    for members in group_members(sampled_strata(measured)):
+    added, strata = sums_of_units(measured, measured.slopes()), group_members(sampled_strata(measured))
+    for members in strata:
         added[members] -= added[members].mean(axis=0)
-    return np.asarray(added * np.sqrt(units / (units - strata)), np.float64)
+    return np.asarray(added * np.sqrt(len(added) / (len(added) - len(strata))), np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +77,8 @@ class Uncertainty:
 
         Source: Kish, Survey Sampling, 1965 (the effective number of units).
         """
-        units, strata = sample(measured)
+        stratum = sampled_strata(measured)
+        units, strata = len(stratum), len(np.unique(stratum))
         if units <= strata:
             return None
         counts = sums_of_units(measured, measured.counts)
@@ -265,9 +259,7 @@ def paired_halves(measured: WeightedScores) -> tuple[Floats, Floats]:
     return value, stdtrit(freedom[first, second], (1 + LEVEL) / 2) * error[first, second]
 
 
-def choose_on_halves(
-    measured: WeightedScores, splits: int = 100, seed: int = 0
-) -> tuple[Floats, Floats, int]:
+def choose_on_halves(measured: WeightedScores, splits: int = 100, seed: int = 0) -> tuple[Floats, Floats]:
     """Choose the best score on one half of the units and report it on the other, both ways, over many splits.
 
     Some scores depend on the number of units: purity is larger on a half than on the whole. So the score of a
@@ -275,24 +267,22 @@ def choose_on_halves(
     reported score is then never above the best one on all units. Splits are stratified and the same for all
     scores; splits with an empty half are left out. Ties go to the lower index.
 
-    Returns:
-        The share of choices that fell on each score, [scores]; its mean held-out score then, [scores]; and
-        the index of the best score on all units, 0 if there are no units that count. NaN if undefined.
+    Returns the share of choices that fell on each score, [scores], and its mean held-out score then,
+    [scores]; NaN if undefined.
     """
     full = measured.evaluate()[0]
     mask = halves(measured.stratum, splits, seed)
     first, second = (measured.evaluate(half.astype(np.float64)) for half in (mask, ~mask))
     gap = (first - second)[np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)] / 2
-    best = int(np.argmax(without_last_digits(full)))
     if not gap.size:
-        return np.full(len(full), np.nan), np.full(len(full), np.nan), best
+        return np.full(len(full), np.nan), np.full(len(full), np.nan)
     chosen_on = full + np.concatenate([gap, -gap])
     pick = np.argmax(without_last_digits(chosen_on), axis=1)
     reported = (2 * full - chosen_on)[np.arange(len(pick)), pick]
     times = np.bincount(pick, minlength=len(full))
     sums = np.bincount(pick, weights=reported, minlength=len(full))
     held_out = np.divide(sums, times, out=np.full(len(full), np.nan), where=times > 0)
-    return times / len(pick), held_out, best
+    return times / len(pick), held_out
 
 
 def without_rounding(values: Floats, scores: Floats) -> Floats:

@@ -196,7 +196,7 @@ def test_intervals_of_means_are_those_of_the_units() -> None:
 @pytest.mark.parametrize("metric", STATISTICS)
 def test_choices_are_those_on_halves_in_percent(metric: str) -> None:
     layers = [make(seed, 0.6) for seed in (1, 2, 3)]
-    chosen, held_out, _ = choose_on_halves(measure(layers, metric), splits=100, seed=0)
+    chosen, held_out = choose_on_halves(measure(layers, metric), splits=100, seed=0)
     found = choices_on_halves(layers, metric)
     assert [one.chosen for one in found] == chosen.tolist()
     np.testing.assert_allclose([one.held_out for one in found], scale(metric) * held_out)
