@@ -174,7 +174,9 @@ class _PairReader:
             raise mismatch(f"a file name that ends with :{category}.json as its category", str(path))
         key = f"{stem[1]}:{category}"
         source, target = (_side(pair, side, where) for side in ("src", "trg"))
-        hard = facts.pair_facts(pair, self._mistakable(pair, target, where))
+        aware, levels = self._mistakable(pair, target, where), [getattr(pair, name) for name in facts.LEVELS]
+        viewpoint, scale, truncation, occlusion = levels
+        hard = None if None in levels else PairFacts(viewpoint, scale, truncation, occlusion, aware)
         first, second = (self._number(side, key, where) for side in (source, target))
         places = (source.size, target.size, target.box, source.points, target.points)
         turn = self._notes.turn(source.image, target.image)

@@ -96,12 +96,6 @@ def geometry_aware(groups: Sequence[Group], shared: Collection[int], target: Col
     return sorted(point for point in shared if any(point in group for group in several))
 
 
-def pair_facts(stated: object, mistakable: tuple[bool, ...] | None) -> PairFacts | None:
-    """Difficulty of a pair; None if one of its `LEVELS` is not stated."""
-    viewpoint, scale, truncation, occlusion = levels = [getattr(stated, name) for name in LEVELS]
-    return None if None in levels else PairFacts(viewpoint, scale, truncation, occlusion, mistakable)
-
-
 def level_counts(
     pairs: Iterable[PairFacts | None], official: Iterable[tuple[str, Levels]]
 ) -> tuple[Count, ...]:

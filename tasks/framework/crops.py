@@ -47,14 +47,11 @@ class CroppedSample:
 
     sample: Sample
     area: Bounds  # of the crop, as a share of the image's
+    box: Box | None = None
 
     @property
     def key(self) -> str:
         return self.sample.key
-
-    @property
-    def box(self) -> Box | None:
-        return None
 
     @property
     def made(self) -> str:

@@ -5,7 +5,7 @@ is the mean of the layers' cosines. Whether a task takes sets is decided when it
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 from layerboard.zoo.errors import InputError, either, likely
@@ -67,14 +67,9 @@ def sets_of(names: Sequence[str], depth: int, scored: Sequence[Layer]) -> tuple[
     """The named sets of a backbone's scored blocks, each once, sorted by depth."""
     blocks = [layer.index for layer in scored if layer.tap == "block" and layer.index > 0]
     chosen = {members for name in names for members in _members(name, depth, blocks)}
-    sets = [set_of(members) for members in chosen if len(members) > 1 and {*members} <= {*blocks}]
+    several = [members for members in chosen if len(members) > 1 and {*members} <= {*blocks}]
+    sets = (Layer(deepest, fused=tuple(others)) for *others, deepest in map(sorted, several))
     return tuple(sorted(sets, key=lambda layers: layers.place))
-
-
-def set_of(blocks: Collection[int]) -> Layer:
-    """The set of these blocks."""
-    *others, deepest = sorted(blocks)
-    return Layer(deepest, fused=tuple(others))
 
 
 def members_of(sets: Sequence[Layer]) -> tuple[Layer, ...]:

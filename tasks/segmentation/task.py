@@ -63,7 +63,7 @@ class SegmentationMemory(LearntImages):
         scenes, least, seed = self.scenes_of(group), self.config.least, self.config.seed
 
         def choose(position: int, grid: Grid) -> tuple[Tensor, Tensor]:
-            scene, most = scenes[position], self.cells_of_image
+            scene, most = scenes[position], max(1, self.most // len(self.scenes))  # cells of an image
             counts = cell_counts(self.read(view, scene), grid, self.classes)
             cells, pixels = in_context.remembered_cells(counts, scene.sample.key, most, least, seed)
             return torch.from_numpy(cells), torch.from_numpy(pixels)
@@ -72,11 +72,6 @@ class SegmentationMemory(LearntImages):
             return unit_rows(grid, cells) | {"pixels": pixels}
 
         return MemoryMeasurer(choose, keep)
-
-    @property
-    def cells_of_image(self) -> int:
-        """Largest number of remembered cells of an image."""
-        return max(1, self.most // len(self.scenes))
 
 
 class SegmentationTask(LabelledImages):

@@ -193,5 +193,6 @@ def test_the_memory_is_the_protocols_number_and_the_sides_fit_the_patches(tmp_pa
     assert sum(len(one["rows"]) for one in left) == 18 * 3
     few = HummingbirdTask(replace(problem.data, most=8), rule(memory=54, augmentation=FULL)).memory
     assert len(few.scenes) == 8
-    assert few.cells_of_image == 1
+    kept = measured(few, {LAYER: one_hot(drawn(8, 0))}, 4, SIDE)[LAYER]
+    assert sum(len(one["rows"]) for one in kept) == 8
     assert few.fingerprint != problem.memory.fingerprint
