@@ -22,9 +22,6 @@ class PairDraw:
     per_category: int
     seed: int
 
-    def __str__(self) -> str:
-        return f"{self.per_category} a category, drawn with replacement, seed {self.seed}"
-
     def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
         """The drawn pairs of each category, in the given order of categories."""
         legacy = np.random.RandomState(self.seed)
@@ -41,9 +38,6 @@ class PairSample:
 
     most: int
     seed: int
-
-    def __str__(self) -> str:
-        return f"at most {self.most} a category, drawn, seed {self.seed}"
 
     def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
         generator = random.Random(self.seed)  # noqa: S311 - the generator of the released code

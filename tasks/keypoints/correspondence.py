@@ -121,10 +121,6 @@ class SoftArgmax:
     sigma: float | None = None  # width in tokens of a Gaussian around the best position that multiplies them
     window: int | None = None  # tokens on each side of the best position; similarities beyond are set to 0
 
-    def __str__(self) -> str:
-        where = f", kernel {self.sigma:g}" if self.sigma else ""
-        return f"beta {self.beta:g}" + (where if self.window is None else f", window {self.window}")
-
     def found(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Expected column and row [... 2] in similarity maps [... height width], and their pull [...].
 
