@@ -150,7 +150,8 @@ def read_retrieval(path: Path, ground_truth: Path) -> Archive:
 
 def read_truth(ground_truth: Path, path: Path, images: int, queries: int) -> Retrieval:
     """What a pickle of revisited Oxford or Paris says about the images of a file; raises InputError."""
-    names, asked = read_ground_truth(ground_truth)
+    stated = read_ground_truth(ground_truth)
+    names, asked = stated.imlist, stated.gnd
     require(
         (images, queries) == (len(names), len(asked)),
         f"{len(names):,} database images and {len(asked):,} queries in {path} as in {ground_truth}",
@@ -161,7 +162,7 @@ def read_truth(ground_truth: Path, path: Path, images: int, queries: int) -> Ret
         tuple(FileSample(f"{part} {row:08d}", "") for row in range(count))
         for part, count in (("database", images), ("queries", queries))
     )
-    easy, hard, junk = (tuple(query.relevance[kind] for query in asked) for kind in RELEVANCE)
+    easy, hard, junk = (tuple(query.indices(kind) for query in asked) for kind in RELEVANCE)
     counts = Count("database images", images), Count("queries", queries)
     return Retrieval(ground_truth.stem, database, asking, easy, hard, junk, Coverage(counts))
 

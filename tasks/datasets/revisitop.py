@@ -1,9 +1,7 @@
 """Revisited Oxford and Paris: ``<folder>/gnd_<folder>.pkl`` and ``<folder>/jpg/<name>.jpg``."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,22 +48,23 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
         """The existing images; missing ones are also removed from the index lists and from the queries."""
         root = self.root(data)
         path = root / f"gnd_{self.folder}.pkl"
-        database, queries = read_ground_truth(path)
+        stated = read_ground_truth(path)
+        database, queries = stated.imlist, [*zip(stated.qimlist, stated.gnd, strict=True)]
         images = {path.stem: str(path) for path in file_paths(root / "jpg", ".jpg")}
         present = np.array([name in images for name in database], dtype=bool)
-        asked = [query for query in queries if query.name in images]
+        asked = [(name, truth) for name, truth in queries if name in images]
         listed = f"the database and query images of the ground truth in {root / 'jpg'}"
         numbers = f"{present.sum():,} of {len(database):,} and {len(asked)} of {len(queries)}"
         require(present.any() and asked, listed, numbers, "unpack the images there, without folders")
         rank = np.where(present, np.cumsum(present) - 1, -1)
-        moved = ([rank[query.relevance[name]] for query in asked] for name in RELEVANCE)
+        moved = ([rank[truth.indices(name)] for _, truth in asked] for name in RELEVANCE)
         easy, hard, junk = (tuple(indices[indices >= 0] for indices in lists) for lists in moved)
         counts = (
             Count("database images", int(present.sum()), self.database),
             Count("queries", len(asked), self.queries),
         )
         ranked = (FileSample(name, images[name]) for name in database if name in images)
-        asking = (FileSample(f"query/{query.name}", images[query.name], query.box) for query in asked)
+        asking = (FileSample(f"query/{name}", images[name], truth.bbx) for name, truth in asked)
         return Retrieval(self.name, tuple(ranked), tuple(asking), easy, hard, junk, Coverage(counts))
 
 
@@ -73,17 +72,9 @@ ROXFORD5K = RevisitedEntry("roxford5k", "roxford5k", database=4993, queries=70)
 RPARIS6K = RevisitedEntry("rparis6k", "rparis6k", database=6322, queries=70)
 
 
-class Query(NamedTuple):
-    """A query of the ground truth: its image, its box, and the database indices of easy, hard and junk."""
-
-    name: str
-    box: Box
-    relevance: Mapping[str, NDArray[np.int64]]
-
-
 @dataclass(frozen=True, slots=True)
 class _Truth:
-    """What the file says of a query."""
+    """What the file says of a query: its box, and the database indices of easy, hard and junk."""
 
     bbx: Box
     easy: list[int]
@@ -94,9 +85,13 @@ class _Truth:
         left, top, right, bottom = self.bbx
         require(left < right and top < bottom, "bbx (x1 y1 x2 y2) with x1 < x2 and y1 < y2", self.bbx)
 
+    def indices(self, relevance: str) -> NDArray[np.int64]:
+        """The database indices of one of `RELEVANCE`."""
+        return np.array(getattr(self, relevance), np.int64)
+
 
 @dataclass(frozen=True, slots=True)
-class _GroundTruth:
+class GroundTruth:
     """The file: names of the database and of the queries, and the truth of each query."""
 
     imlist: list[str]
@@ -120,11 +115,7 @@ class _GroundTruth:
             require_distinct(every, f"each image in one of {', '.join(RELEVANCE)} of query {query}")
 
 
-def read_ground_truth(path: Path) -> tuple[list[str], list[Query]]:
-    """Database names and queries of a ground-truth pickle, checked; raises InputError."""
-    stated: _GroundTruth = restricted_load(path, _GroundTruth)
-    queries = [
-        Query(name, truth.bbx, {field: np.array(getattr(truth, field), np.int64) for field in RELEVANCE})
-        for name, truth in zip(stated.qimlist, stated.gnd, strict=True)
-    ]
-    return stated.imlist, queries
+def read_ground_truth(path: Path) -> GroundTruth:
+    """The content of a ground-truth pickle, checked; raises InputError."""
+    stated: GroundTruth = restricted_load(path, GroundTruth)
+    return stated
