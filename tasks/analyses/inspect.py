@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.analyses.metrics.effective_rank import equal_shares
+from layerboard.tasks.analyses.label_free import equal_shares
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.framework.base import Findings, LayerOutcome, Outcome, Score, digest
 from layerboard.tasks.framework.stored import MeasurableBackbone

@@ -42,8 +42,6 @@ def attention_distance(attention: Tensor, distances: Tensor) -> Tensor:
     patches] from `cell_distances`, or several of them [kinds patches patches], for which the attention is
     read once. The result, [...] or [... kinds], float32, is 0 if each patch attends to itself only, and the
     mean distance if attention is uniform.
-
-    Sources: Raghu et al., NeurIPS 2021, section 5; Walmer et al., CVPR 2023, section 4.3.
     """
     # one float32 sum over all pairs of a large grid is wrong in the fourth digit; a sum per query is not
     rows = torch.einsum("...qk,nqk->...qn", attention, distances.view(-1, *distances.shape[-2:]))

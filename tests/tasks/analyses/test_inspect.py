@@ -12,7 +12,7 @@ from layerboard.tasks.analyses.inspect import (
     position_similarity,
     principal_filters,
 )
-from layerboard.tasks.analyses.metrics.effective_rank import equal_shares
+from layerboard.tasks.analyses.label_free import equal_shares
 from layerboard.tasks.framework.base import Findings
 from layerboard.zoo.features import Weights
 from layerboard.zoo.spec import WHOLE_BACKBONE

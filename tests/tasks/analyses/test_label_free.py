@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from layerboard.tasks.analyses.label_free import LabelFree, LabelFreeConfig
-from layerboard.tasks.analyses.metrics.effective_rank import effective_rank, rankme, spectrum_decay
+from layerboard.tasks.analyses.label_free import (
+    LabelFree,
+    LabelFreeConfig,
+    effective_rank,
+    rankme,
+    spectrum_decay,
+)
 from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.framework.registry import TASKS
 from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram

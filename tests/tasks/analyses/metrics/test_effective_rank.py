@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.analyses.metrics.effective_rank import (
+from layerboard.tasks.analyses.label_free import (
     EPSILON,
     effective_rank,
     other_neighbours,
