@@ -277,9 +277,8 @@ def nearest_of_layers(
     neither on the blocks nor on the device. The unit vectors of all queries are in memory in float32,
     together with the similarities of each member and the neighbours of a chunk of queries for all layers.
 
-    Each member has a bank [n dim] and queries [m dim], finite and of any length. A zero vector has cosine 0
-    with every vector. If n < k, n neighbours are returned. Yields the neighbours of each layer for
-    consecutive chunks of queries.
+    Each member has a bank [n dim] and queries [m dim], as in `nearest`. Yields the neighbours of each layer
+    for consecutive chunks of queries.
     """
     if not layers:
         return

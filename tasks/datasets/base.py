@@ -59,11 +59,6 @@ class FileSample:
         return image if image.mode == "RGB" else image.convert("RGB")  # conversion would copy it
 
     @property
-    def read_as(self) -> str:
-        """How the pixels are read, if another way gives other ones from the same file, else ""."""
-        return ""
-
-    @property
     def stamp(self) -> tuple[int, int | str]:
         """Size in bytes and a change marker (`reading.files.stamp`); raises UnreadableImageError."""
         try:
@@ -73,7 +68,7 @@ class FileSample:
 
     def signature(self) -> str:
         size, changed = self.stamp
-        return f"{self.key}|{size}|{changed}|{self.box}{self.read_as}"
+        return f"{self.key}|{size}|{changed}|{self.box}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +83,11 @@ class PhotoSample(FileSample):
 
     @property
     def read_as(self) -> str:
+        """How the pixels are read, if another way gives other ones from the same file, else ""."""
         return range_text(self.bits)
 
     def signature(self) -> str:
-        return f"{FileSample.signature(self)}|as seen{self.pixels and f'|{self.pixels}'}"
+        return f"{FileSample.signature(self)}{self.read_as}|as seen{self.pixels and f'|{self.pixels}'}"
 
 
 def range_text(bits: int) -> str:

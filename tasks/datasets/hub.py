@@ -50,7 +50,7 @@ class TableSample:
 
     @property
     def read_as(self) -> str:
-        """How the pixels are read, as of `tasks.datasets.base.FileSample`."""
+        """How the pixels are read, as of `tasks.datasets.base.PhotoSample`."""
         return range_text(self.bits)
 
     def signature(self) -> str:

@@ -40,8 +40,7 @@ def _stated(sample: Sample) -> str:
     """Pixels and box of an own image; name, size in bytes and box of another file; else its signature."""
     if isinstance(sample, MadeSample):
         return f"{_stated(sample.sample)}|{sample.made}"
+    shown = f"{sample.box}{getattr(sample, 'read_as', '')}"
     if pixels := _pixels(sample):
-        return f"{pixels}|{sample.box}{getattr(sample, 'read_as', '')}"
-    if not isinstance(sample, FileSample):
-        return sample.signature()
-    return f"{sample.key}|{sample.stamp[0]}|{sample.box}{sample.read_as}"
+        return f"{pixels}|{shown}"
+    return f"{sample.key}|{sample.stamp[0]}|{shown}" if isinstance(sample, FileSample) else sample.signature()

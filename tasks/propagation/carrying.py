@@ -1,8 +1,4 @@
-"""Parts of label propagation: recent frames, windows around tokens, and labels weighted by similarity.
-
-Source: Jabri et al., Space-Time Correspondence as a Contrastive Random Walk, NeurIPS 2020, and the DAVIS
-evaluation of Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021.
-"""
+"""Parts of `propagation.metric`: recent frames, windows around tokens, and labels weighted by similarity."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
