@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from layerboard.tasks.classification.probes import ECE, Answers, LabelledTask, LabelledVectors
@@ -19,18 +18,10 @@ from layerboard.tasks.framework.task import JointVectorTask
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers
 from layerboard.tasks.metrics.neighbours import (
-    EXTRA,
-    Cosines,
-    Key,
     Neighbours,
-    as_unit_rows,
-    chunks,
     concatenate_neighbours,
-    nearest,
-    products_of_layers,
-    settled,
+    nearest_of_layers,
     top_k_correct,
-    unit_vectors,
     vote,
     vote_share,
 )
@@ -259,42 +250,3 @@ def outside(neighbours: Neighbours, asked: Integers, groups: Integers, k: int) -
         np.take_along_axis(neighbours.similarity, first, axis=1),
         np.take_along_axis(neighbours.index, first, axis=1),
     )
-
-
-def nearest_of_layers(
-    banks: Mapping[Key, NDArray[np.float32]],
-    queries: Mapping[Key, NDArray[np.float32]],
-    layers: Mapping[Key, Sequence[Key]],
-    k: int,
-    *,
-    device: torch.device | None = None,
-) -> Iterator[dict[Key, Neighbours]]:
-    """Exact search of the k bank vectors with the highest cosine to each query, for each layer.
-
-    ``layers`` lists the members of each; if each has one, it is searched by `nearest`. The cosine of a layer
-    is the mean of its members' cosines; ties are ordered by bank index. The products of a member are computed
-    once, however many layers have it. They are in float64, so that the cosines, rounded to float32, depend
-    neither on the blocks nor on the device. The unit vectors of all queries are in memory in float32,
-    together with the similarities of each member and the neighbours of a chunk of queries for all layers.
-
-    Each member has a bank [n dim] and queries [m dim], as in `nearest`. Yields the neighbours of each layer
-    for consecutive chunks of queries.
-    """
-    if not layers:
-        return
-    if all(len(members) == 1 for members in layers.values()):
-        for rows in chunks(len(next(iter(queries.values()))), k):
-            yield {
-                name: nearest(banks[member], queries[member][rows], k, device=device)
-                for name, (member,) in layers.items()
-            }
-        return
-    units = {member: (as_unit_rows(bank), unit_vectors(queries[member])) for member, bank in banks.items()}
-    stored, asked = (len(part) for part in next(iter(units.values())))
-    k = min(k, stored)
-    product_device = None if device is None or device.type == "mps" else device  # MPS has no float64
-    cosines = {name: Cosines([units[member] for member in members]) for name, members in layers.items()}
-    wanted = min(k + EXTRA, stored)
-    for rows in chunks(asked, wanted * len(layers)):
-        candidates = products_of_layers(units, layers, rows, wanted, product_device, torch.float64)
-        yield {name: settled(cosines[name].of(rows), each, k) for name, each in candidates.items()}

@@ -7,12 +7,11 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from layerboard.tasks.classification.knn import nearest_of_layers
 from layerboard.tasks.framework.transformed import side_by_side
 from layerboard.tasks.metrics import memory_search
 from layerboard.tasks.metrics import neighbours as search
 from layerboard.tasks.metrics.memory_search import most_similar, most_similar_of_layers
-from layerboard.tasks.metrics.neighbours import nearest
+from layerboard.tasks.metrics.neighbours import nearest, nearest_of_layers
 
 RANDOM = np.random.default_rng(5)
 SETS = {"a": ("a",), "ab": ("a", "b"), "ba": ("b", "a"), "abc": ("a", "b", "c"), "aa": ("a", "a")}
