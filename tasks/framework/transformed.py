@@ -6,7 +6,7 @@ and Schmid, Product Quantization for Nearest Neighbor Search, TPAMI 2011; Johnso
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 from layerboard.tasks.framework.transforms import WAYS, step_of
 from layerboard.tasks.metrics.arrays import Floats, lengths
 from layerboard.tasks.metrics.neighbours import chunks, unit_vectors
-from layerboard.tasks.metrics.spread import covariance, whitening, zscore
 
 Matrix = NDArray[np.float32]  # vectors, one a row
 Vectors = Mapping[str, Matrix]  # vectors of a layer by source name, [images dim] each
@@ -28,9 +27,90 @@ BITS = 8  # code size of a part
 EDGES = (0.005, 0.995)  # quantiles of a channel at the lowest and the highest of its 255 levels
 LEVELS = 127  # number of levels on each side of the middle one
 COLUMNS = 64  # channels whose quantiles are computed at a time
+STILL = 1e-6  # a channel whose spread relative to its magnitude is below this is constant but for rounding
+TOGETHER = 1 << 16  # vectors whose products are summed at a time, in float64
 
 Change = Callable[[Matrix], Matrix]
 """Function that compresses finite vectors [n dim] and returns them decompressed, [n numbers], float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean and scale of some vectors, to centre and scale others."""
+
+    mean: Floats  # [dim]
+    scale: Floats  # factor of centred vectors: [dim] for each channel, or a matrix [dim dim]
+
+    def of(self, vectors: Matrix) -> Matrix:
+        """Matrix [n dim], centred and scaled, float32; rows that contain NaN stay NaN."""
+        centred = vectors - self.mean.astype(np.float32)
+        scale = self.scale.astype(np.float32)
+        changed: Matrix = centred * scale if scale.ndim == 1 else centred @ scale
+        return changed
+
+
+def zscore(vectors: Sequence[Matrix]) -> Spread:
+    """The transform that gives each channel of vectors [n dim] mean 0 and standard deviation 1.
+
+    Rows that contain NaN are left out; raises ValueError if none is left. Constant channels become 0.
+    """
+    mean = _mean(vectors)
+    count, squares = 0, np.zeros_like(mean)
+    for part in _parts(vectors):
+        count += len(part)
+        squares += ((part - mean) ** 2).sum(axis=0)
+    deviation = np.sqrt(squares / count)
+    moves = deviation > STILL * (np.abs(mean) + deviation)
+    return Spread(mean, np.where(moves, 1 / np.where(moves, deviation, 1), 0.0))
+
+
+def whitening(vectors: Sequence[Matrix], shrinkage: float) -> Spread:
+    """The transform that whitens vectors [n dim]: unit covariance, up to a shrinkage s.
+
+    The matrix is symmetric (ZCA), the whitening that rotates vectors least. The covariance C is first
+    replaced by ``(1 - s) C + s (trace C / dim) 1``, so that directions of little variance are not amplified:
+    no variance is divided by less than the share s, above 0 and at most 1, of the mean variance. With s = 1,
+    vectors are only centred and scaled by one factor. Matrix that are all equal become 0. Rows that contain
+    NaN are left out; raises ValueError if none is left.
+
+    Source: Ledoit and Wolf, J. Multivariate Analysis 2004 (the target of the shrinkage).
+    """
+    mean, products = covariance(vectors)
+    values, directions = np.linalg.eigh(products)
+    usual = float(values.mean())
+    if usual <= (STILL * float(np.abs(mean).max(initial=0.0))) ** 2:
+        return Spread(mean, np.zeros_like(products))
+    shrunk = (1 - shrinkage) * np.maximum(values, 0) + shrinkage * usual
+    return Spread(mean, (directions / np.sqrt(shrunk)) @ directions.T)
+
+
+def covariance(vectors: Sequence[Matrix]) -> tuple[Floats, Floats]:
+    """Mean [dim] and covariance [dim dim] of the rows [n dim] without NaN; raises ValueError for none."""
+    mean = _mean(vectors)
+    count, products = 0, np.zeros((len(mean), len(mean)))
+    for part in _parts(vectors):
+        centred = part - mean
+        count += len(part)
+        products += centred.T @ centred
+    return mean, products / count
+
+
+def _mean(vectors: Sequence[Matrix]) -> Floats:
+    total, count = np.zeros(vectors[0].shape[1]), 0
+    for part in _parts(vectors):
+        total += part.sum(axis=0)
+        count += len(part)
+    if not count:
+        raise ValueError("expected at least one vector without NaN")
+    return total / count
+
+
+def _parts(vectors: Sequence[Matrix]) -> Iterator[Floats]:
+    """Rows without NaN of all vectors, in chunks, float64."""
+    for values in vectors:
+        for start in range(0, len(values), TOGETHER):
+            part = values[start : start + TOGETHER].astype(np.float64)
+            yield part[~np.isnan(part).any(axis=1)]
 
 
 @dataclass(frozen=True, slots=True)

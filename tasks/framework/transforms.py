@@ -1,10 +1,8 @@
 """Transforms of a layer's features before scoring, by name. Imports nothing heavy.
 
-``whiten`` and ``zscore`` act on one vector per image and are fitted without labels. They are defined in
-`tasks.metrics.spread`.
-Compressions make vectors smaller in one or several steps, such as ``pca:128+int8``
-(`tasks.framework.transformed`). Whether a task takes a transform is decided when it is combined with its
-data.
+``whiten`` and ``zscore`` act on one vector per image and are fitted without labels.
+Compressions make vectors smaller in one or several steps, such as ``pca:128+int8``. All are defined in
+`tasks.framework.transformed`. Whether a task takes a transform is decided when it is combined with its data.
 """
 
 import re

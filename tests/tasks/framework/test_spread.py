@@ -5,15 +5,15 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from layerboard.tasks.metrics import spread
-from layerboard.tasks.metrics.spread import whitening, zscore
+from layerboard.tasks.framework import transformed
+from layerboard.tasks.framework.transformed import whitening, zscore
 
 RANDOM = np.random.default_rng(0)
 VECTORS = (RANDOM.standard_normal((400, 6)) @ RANDOM.standard_normal((6, 6)) + 5).astype(np.float32)
 
 
 def test_zscores_are_those_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spread, "TOGETHER", 64)
+    monkeypatch.setattr(transformed, "TOGETHER", 64)
     other = RANDOM.standard_normal((9, 6)).astype(np.float32)
     expected = StandardScaler().fit(VECTORS.astype(np.float64)).transform(other)
     parts = [VECTORS[:150], np.full((3, 6), np.nan, np.float32), VECTORS[150:]]
