@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from hashlib import blake2b
 from io import BytesIO
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -23,6 +22,7 @@ import PIL
 
 from layerboard.tasks.datasets.base import Data, PhotoSample, Sample, images_of, with_samples
 from layerboard.tasks.datasets.hub import TableSample
+from layerboard.tasks.datasets.packs.pack import content_digest
 from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.photos import as_seen, bits_used, decoding, open_file
@@ -32,7 +32,6 @@ SAID = "of more than 8 bits a channel"  # in the remark on the range
 BLANK = "of one colour"  # in what is said of images without content
 PLAIN, LOST = 1, 2  # an image of one colour, and one that has it because transparent pixels become white
 VERSION = 1  # changes when other facts would be found
-DIGEST_BYTES = 16
 _LINE = re.compile(r"([0-9a-f]{32}) ([0-9a-f]{32}) ([0-9]{1,2}) ([012])\n")
 Own = PhotoSample | TableSample
 D = TypeVar("D", bound=Data)
@@ -122,8 +121,8 @@ def _of_sample(known: Mapping[str, PixelFacts], sample: Own) -> tuple[str, Pixel
         source = sample.path if isinstance(sample, PhotoSample) else sample.source
         content = source.getvalue() if isinstance(source, BytesIO) else read_regular(source)
     except (OSError, InputError):  # it may be readable later
-        return "", PixelFacts(_digest(sample.key.encode(errors="surrogatepass")), 0, 0), False
-    mark = _digest(content)
+        return "", PixelFacts(content_digest(sample.key.encode(errors="surrogatepass")), 0, 0), False
+    mark = content_digest(content)
     if mark in known:
         return mark, known[mark], True
     try:
@@ -141,11 +140,7 @@ def _facts(content: bytes) -> PixelFacts:
         if bits:  # measuring has decoded it, without the lower bits of colour
             with open_file(BytesIO(content)) as image:
                 seen = as_seen(image)
-    pixels = _digest(repr(seen.size).encode() + seen.tobytes())
+    pixels = content_digest(repr(seen.size).encode() + seen.tobytes())
     corners = seen.getpixel((0, 0)), seen.getpixel((seen.width - 1, seen.height - 1))
     is_blank = corners[0] == corners[1] and all(low == high for low, high in seen.getextrema())  # type: ignore[misc]
     return PixelFacts(pixels, bits, (LOST if lost else PLAIN) if is_blank else 0)
-
-
-def _digest(content: bytes) -> str:
-    return blake2b(content, digest_size=DIGEST_BYTES).hexdigest()

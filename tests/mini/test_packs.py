@@ -10,8 +10,7 @@ from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.mini import packs
 from layerboard.mini.checkpoints import WEIGHTS
 from layerboard.tasks.datasets.base import images_of
-from layerboard.tasks.datasets.packs.pack import open_pack
-from layerboard.tasks.datasets.packs.shards import read_shard
+from layerboard.tasks.datasets.packs.pack import open_pack, read_shard
 from layerboard.zoo.errors import InputError
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from layerboard.tasks.datasets.packs.shards import content_digest
+from layerboard.tasks.datasets.packs.pack import content_digest
 from layerboard.tasks.datasets.reading.files import require_text
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import InputError

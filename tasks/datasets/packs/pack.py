@@ -1,27 +1,84 @@
 """Packs: a dataset's files as rows of Arrow tables, found by path and read one at a time.
 
 A pack is that of the mini suite, whose shards are checked as far as possible without reading every byte when
-it is opened, or a dataset in the form in which the Hub stores it, there or in a folder.
+it is opened, or a dataset in the form in which the Hub stores it, there or in a folder. In a shard, each row
+is a file of an official layout, with its digest. It is an Arrow stream, the format in which ``datasets``
+stores tables itself, and is mapped into memory: any thread or process reads a row without its neighbours, and
+no file stays open.
 """
 
 import errno
 import os
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import compute
 
 from layerboard.tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
-from layerboard.tasks.datasets.integrity import explaining, mismatch
+from layerboard.tasks.datasets.integrity import explaining, mismatch, require
 from layerboard.tasks.datasets.packs.hub_tables import open_hub_tables, tables_of
-from layerboard.tasks.datasets.packs.shards import content_digest, read_shard, shards_below
-from layerboard.zoo.errors import InputError, MissingDataError
+from layerboard.zoo.errors import InputError, MissingDataError, some
 from layerboard.zoo.online import hub_within_limits
+from layerboard.zoo.reading import require_regular
 
 # separates the name of a pack from the path of a file in it, as in URLs of files in Java archives
 INSIDE = "!"
+
+ROWS = pa.schema([("path", pa.string()), ("bytes", pa.binary()), ("digest", pa.string())])
+"""The rows of a shard: path of each file in its official layout, its bytes, and their `content_digest`."""
+
+END = b"\xff\xff\xff\xff\0\0\0\0"  # of an Arrow stream; one that is cut off between batches lacks it alone
+_NAME = re.compile(r"(.+)-\d+-of-(\d+)\.arrow")
+
+_DAMAGE = OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException
+
+
+def content_digest(content: bytes) -> str:
+    """Digest of a file's bytes, 32 hexadecimal digits of BLAKE2b."""
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+def shards_below(folder: Path) -> list[Path]:
+    """The shards of a pack, ``DATASET/SPLIT-00000-of-00003.arrow``, in order; none in another folder.
+
+    Raises InputError if a dataset has fewer than their names state, or none.
+    """
+    shards = sorted(folder.glob("*/*.arrow"))
+    for dataset in folder.iterdir() if shards else ():
+        is_whole = not dataset.is_dir() or any(dataset.glob("*.arrow"))
+        require(is_whole, f"shards in {dataset}", remedy="fetch them")
+    named = [(shard.parent, parts) for shard in shards if (parts := _NAME.fullmatch(shard.name))]
+    counts = Counter((parent / parts[1], int(parts[2])) for parent, parts in named)
+    for (split, total), count in counts.items():
+        require(count == total, f"{total:,} shards {split}-*.arrow", f"{count:,}", "fetch the others")
+    return shards
+
+
+def read_shard(file: Path) -> Any:  # noqa: ANN401  # a table of pyarrow, which has no types of its own
+    """The `ROWS` of a shard, whose bytes stay on disk; raises InputError."""
+    damaged = f"expected a shard of a pack at {file}, which is damaged"
+    with explaining(damaged, *_DAMAGE, remedy="fetch it again"):
+        require_regular(file)
+        with pa.memory_map(str(file)) as mapped, pa.ipc.open_stream(mapped) as stream:
+            wanted, names = f"a shard of a pack at {file}", some(stream.schema.names)
+            other = "--images hf:FOLDER takes what `datasets` saved"
+            require("digest" in stream.schema.names, wanted, f"a table of {names}", other)
+            table = stream.read_all()
+            if mapped.read_at(len(END), max(0, mapped.size() - len(END))) != END:
+                raise ValueError("it is cut off")
+        table.validate(full=True)  # offsets beyond the file would be followed
+        paths, contents = (compute.struct_field(table.column(0), field) for field in ("path", "bytes"))
+        rows = pa.table([paths, contents, table["digest"]], ROWS.names)
+        if rows.schema != ROWS or any(column.null_count for column in rows.columns):
+            raise ValueError("its columns are not those of a pack")
+        if table.nbytes > file.stat().st_size:
+            raise ValueError("its rows do not fit into it")
+    return rows
 
 
 class Pack:

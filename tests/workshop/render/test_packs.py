@@ -6,7 +6,7 @@ import pytest
 
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.mini.packs import DATA, packaged_data
-from layerboard.tasks.datasets.packs.shards import read_shard
+from layerboard.tasks.datasets.packs.pack import read_shard
 from layerboard.tasks.datasets.reading.files import read_bytes
 from layerboard.zoo.errors import InputError
 from workshop.render import packs as rendering

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.tasks.datasets.packs.shards import read_shard
+from layerboard.tasks.datasets.packs.pack import read_shard
 from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import InputError
 from workshop.render import write_packs as writing

@@ -14,8 +14,7 @@ import pytest
 from layerboard.tasks.datasets.base import FileSample, Sample, images_of
 from layerboard.tasks.datasets.catalogue import DATASETS, State, inspect
 from layerboard.tasks.datasets.imagenet import IMAGENET
-from layerboard.tasks.datasets.packs.pack import Pack
-from layerboard.tasks.datasets.packs.shards import END, read_shard
+from layerboard.tasks.datasets.packs.pack import END, Pack, read_shard
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.files import data_root
 from layerboard.tasks.datasets.reading.masks import read_mask
