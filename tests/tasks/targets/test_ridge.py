@@ -6,8 +6,7 @@ import torch
 from sklearn.linear_model import Ridge as Reference
 
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
-from layerboard.tasks.targets.held_out import RidgePredictions
-from layerboard.tasks.targets.ridge import Ridge
+from layerboard.tasks.targets.held_out import Ridge, RidgePredictions
 
 PENALTIES = tuple(10.0**power for power in range(-4, 5, 2))
 
