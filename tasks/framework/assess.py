@@ -363,10 +363,8 @@ def paired_differences(items: Sequence[Items], metric: str, reference: int = 0) 
 def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
     """Scores as functions of weighted units: the first metric for every layer, then the next metric.
 
-    The metrics must have the same kind of average. Scores of partitions are fractions.
-
-    Raises:
-        ValueError: The layers do not have the same items.
+    The metrics must have the same kind of average. Scores of partitions are fractions. Raises ValueError if
+    the layers do not have the same items.
     """
     first = items[0]
     if any(_names(layer) != _names(first) for layer in items):

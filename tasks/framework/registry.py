@@ -487,10 +487,7 @@ def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
     """The named tasks, or the default ones: first those of the registry, in its order, then others as given.
 
     Names are those of the registry, ``inside`` for its analyses of the inside of a backbone, or
-    ``module:name`` of an external entry.
-
-    Raises:
-        InputError: There is no task of that name, or the object found is not a task.
+    ``module:name`` of an external entry. Raises InputError for any other, or an object that is not a task.
     """
     others = tuple(_own(name) for name in dict.fromkeys(names) if is_reference(name))
     known = [*(task.name for task in TASKS), INSIDE]

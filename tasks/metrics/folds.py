@@ -15,13 +15,8 @@ def stratified_folds(labels: Integers, groups: Integers, folds: int = FOLDS, see
     Groups are assigned in order of decreasing size; groups of equal size in random order. Each goes to the
     fold that has least of its classes, relative to their sizes; ties go to the smallest fold, then to the
     first. If every item is its own group, two folds differ by at most one item of a class. With fewer groups
-    than folds, some folds are empty.
-
-    Args:
-        labels: Class of each item, [n], from 0; all equal for no stratification.
-        groups: Group of each item, [n], from 0; an item without a group has one of its own.
-        folds: Number of folds, at least 2.
-        seed: Seed of the order of groups of equal size.
+    than folds, of which there are at least 2, some are empty. Classes and groups are numbers from 0: labels
+    are all equal for no stratification, and an item without a group has one of its own.
     """
     sizes, share = np.bincount(groups), 1.0 / np.maximum(np.bincount(labels), 1)
     order = np.random.default_rng(seed).permutation(len(sizes))

@@ -82,13 +82,9 @@ def normal_draws(uncertainty: Uncertainty, scores: Integers, draws: int, seed: i
 def largest_difference(normal: Features, error: Floats, candidate: int, rivals: Integers) -> Floats:
     """Largest difference of some rivals from a candidate in each draw, in standard errors: [2R].
 
-    Each draw counts with both signs, which are equally likely: the second R values are those of the other.
-
-    Args:
-        normal: Draws of all scores, [scores R].
-        error: Standard error of the difference of each score from the candidate, [scores].
-        candidate: Index of its score.
-        rivals: Indices of the rivals' scores; those without an error do not count.
+    ``normal`` are draws of all scores [scores R], and ``error`` [scores] is the standard error of each one's
+    difference from the candidate; rivals without an error do not count. Each draw counts with both signs,
+    which are equally likely: the second R values are those of the other.
     """
     others = rivals[(error[rivals] > 0) & (rivals != candidate)]
     differences = normal[others]

@@ -103,11 +103,8 @@ def _shown_worse(lower: Mask, owner: Integers, candidates: Integers) -> Mask:
 def _shown_lower(height: Floats, error: Floats, tested: Mask, normal: Features) -> Mask:
     """Whether the row's score is shown to be lower than the column's, after all steps: [scores scores].
 
-    Args:
-        height: Difference of the column's score from the row's, in standard errors, [scores scores].
-        error: Standard errors of the differences, [scores scores].
-        tested: The pairs that are tested, [scores scores].
-        normal: Simulated scores [scores R].
+    Pairs in ``tested`` are tested. ``height`` is the difference of the column's score from the row's in
+    standard errors, which are in ``error``, and ``normal`` are simulated scores [scores R].
     """
     lower = tested & np.isposinf(height)  # these differ without variance
     left = tested & (error > 0)
