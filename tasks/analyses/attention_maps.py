@@ -56,11 +56,6 @@ class HeadOffset:
     local_mass: float  # share of the attention in a window around the peak
     name: HeadClass
 
-    @property
-    def peak_offset(self) -> float:
-        """Length of the peak's offset in cells."""
-        return float(np.hypot(*self.peak))
-
 
 class AttentionMapsTask(base.ImageAnalysis[Pictured]):
     """Average attention maps of the class token and the patches of the probe images, and offsets of heads.
@@ -136,7 +131,7 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
         extent = np.maximum(np.asarray(images.first["cells"], np.int64) - 1, 1)
         tally.whole("offset-unit", np.linalg.norm(offset / extent, axis=-1))
         tally.whole("local-mass", np.array([head.local_mass for head in of_heads]))
-        tally.whole("peak-offset", np.array([head.peak_offset for head in of_heads]))
+        tally.whole("peak-offset", np.hypot(*np.transpose([head.peak for head in of_heads])))
         sideways = [head.name == "offset" for head in of_heads]
         tally.number("offset-heads", float(np.mean(sideways)), len(sideways), "heads")
         return of_heads
@@ -174,8 +169,8 @@ class _Maps:
             "cells": torch.tensor(maps.cells),
             "patch_map": attention.patch_query_map(probabilities, prefix).double().sum(dim=0),
             "aaam": aligned_map(maps.patches.sum(dim=0), index, maps.cells),
-            "std-over-queries": attention.deviation_over_queries(probabilities, prefix),
-            "std-over-heads": attention.deviation_over_heads(probabilities, prefix),
+            "std-over-queries": attention.patch_deviation(probabilities, prefix, "queries"),
+            "std-over-heads": attention.patch_deviation(probabilities, prefix, "heads"),
         }
         rows = [row for row, position in enumerate(positions) if position in self._sampled]
         return arrays | (self._single(layer, positions, rows, *portion) if rows else {})
@@ -266,13 +261,6 @@ def head_offset(aligned: Floats) -> HeadOffset:
     return HeadOffset(peak, local, _name(aligned, peak, local))
 
 
-def reachable(aligned: Floats) -> Floats:
-    """Aligned maps averaged only over the queries for which an offset is inside the grid; same shape."""
-    rows, columns = ((side + 1) // 2 for side in aligned.shape[-2:])
-    down, right = _offsets(aligned.shape[-2:])
-    return np.asarray(aligned * (rows * columns) / ((rows - abs(down)) * (columns - abs(right))))
-
-
 def _peak(aligned: Floats, near: NDArray[np.bool_]) -> tuple[int, int]:
     best = aligned[near].max()
     places = np.argwhere(near & (aligned >= best - ROUNDING * abs(best)))
@@ -283,7 +271,10 @@ def _peak(aligned: Floats, near: NDArray[np.bool_]) -> tuple[int, int]:
 def _name(aligned: Floats, peak: tuple[int, int], local: float) -> HeadClass:
     middle = (aligned.shape[0] // 2, aligned.shape[1] // 2)
     row, column = float(aligned[middle[0]].sum()), float(aligned[:, middle[1]].sum())
-    fair = reachable(aligned)
+    rows, columns = ((side + 1) // 2 for side in aligned.shape)
+    down, right = _offsets(aligned.shape)
+    # averaged only over the queries for which an offset is inside the grid
+    fair = aligned * (rows * columns) / ((rows - abs(down)) * (columns - abs(right)))
     here, opposite = (fair[middle[0] + sign * peak[0], middle[1] + sign * peak[1]] for sign in (1, -1))
     if _reaches(aligned[middle], 0.5):
         return "strict"

@@ -57,19 +57,24 @@ def patch_query_map(attention: Tensor, prefix_tokens: int) -> Tensor:
     return attention[..., prefix_tokens:, :].mean(dim=-2, dtype=torch.float32)
 
 
-def deviation_over_queries(attention: Tensor, prefix_tokens: int) -> Tensor:
-    """Standard deviation of attention over the query patches, averaged over the key patches: [...] float32.
+def patch_deviation(attention: Tensor, prefix_tokens: int, over: Literal["queries", "heads"]) -> Tensor:
+    """Standard deviation of attention [... heads queries keys] over the query patches, or over the heads.
 
-    Rows and columns of prefix tokens are cut from the attention [... queries keys], and rows are not
-    renormalised, as in the released code. The deviation is unbiased: 0 if all patches attend alike, 1 /
-    sqrt(N) if each of N patches attends to itself only, NaN for a single patch.
+    It is averaged over the key patches, and that over the heads also over the query patches: [... heads] or
+    [...], float32. Rows and columns of prefix tokens are cut from the attention, and rows are not
+    renormalised, as in the released code. The deviation is unbiased: 0 if all attend alike; over queries 1 /
+    sqrt(N) if each of N patches attends to itself only; NaN for a single patch or head.
     """
-    return _deviation(attention, prefix_tokens, together=2)
+    together = 2 if over == "queries" else 3
 
+    def measure(part: Tensor) -> Tensor:
+        inside, along = part[..., prefix_tokens:, prefix_tokens:].float(), -together
+        # torch's std and norms are ten times slower along any dimension but the last
+        squares = (inside - inside.mean(dim=along, keepdim=True)).square_().sum(dim=along)
+        deviation = squares.div_(inside.shape[along] - 1).sqrt_()
+        return deviation.mean(dim=tuple(range(along + 1, 0)))
 
-def deviation_over_heads(attention: Tensor, prefix_tokens: int) -> Tensor:
-    """Standard deviation over heads of attention [... heads queries keys], averaged over the rest: [...]."""
-    return _deviation(attention, prefix_tokens, together=3)
+    return _by_parts(measure, attention, together=together)
 
 
 def centre_distance(maps: Floats, cells: Cells) -> Floats:
@@ -109,19 +114,6 @@ def _by_parts(measure: Callable[[Tensor], Tensor], attention: Tensor, *, togethe
     parts = torch.split(flat, max(1, size // max(1, 4 * last.numel())))  # copies are float32
     measured = torch.cat([measure(part) for part in parts])
     return measured.view(lead + measured.shape[1:])
-
-
-def _deviation(attention: Tensor, prefix_tokens: int, *, together: int) -> Tensor:
-    """Unbiased deviation of patches along the first of some last dimensions, averaged over the others."""
-
-    def measure(part: Tensor) -> Tensor:
-        inside, along = part[..., prefix_tokens:, prefix_tokens:].float(), -together
-        # torch's std and norms are ten times slower along any dimension but the last
-        squares = (inside - inside.mean(dim=along, keepdim=True)).square_().sum(dim=along)
-        deviation = squares.div_(inside.shape[along] - 1).sqrt_()
-        return deviation.mean(dim=tuple(range(along + 1, 0)))
-
-    return _by_parts(measure, attention, together=together)
 
 
 Fusion = Literal["mean", "max", "min"]

@@ -10,10 +10,9 @@ from layerboard.tasks.analyses.metrics.attention import (
     attention_distance,
     cell_distances,
     centre_distance,
-    deviation_over_heads,
-    deviation_over_queries,
     discard,
     entropy,
+    patch_deviation,
 )
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer
@@ -61,8 +60,8 @@ def test_discards_treat_equal_entries_alike_and_spare_the_class_token() -> None:
 
 def test_of_one_head_patch_or_token_nothing_varies_and_an_empty_map_is_nowhere() -> None:
     maps = torch.full((1, 2, 2), 0.5)
-    assert torch.isnan(deviation_over_heads(maps, 1))
-    assert torch.isnan(deviation_over_queries(maps, 1)).all()
+    assert torch.isnan(patch_deviation(maps, 1, "heads"))
+    assert torch.isnan(patch_deviation(maps, 1, "queries")).all()
     assert float(entropy(torch.ones(1, 1))) == 0
     assert centre_distance(np.ones(1), (1, 1)) == 0
     assert np.isnan(centre_distance(np.zeros(4), (2, 2)))
@@ -73,7 +72,7 @@ def test_maps_measured_a_few_at_a_time_give_the_same_bits(size: int, monkeypatch
     maps = torch.rand(5, 3, 26, 26, generator=torch.Generator().manual_seed(0)).softmax(dim=-1)
 
     def found() -> list[torch.Tensor]:
-        return [entropy(maps), deviation_over_queries(maps, 1), deviation_over_heads(maps, 1)]
+        return [entropy(maps), patch_deviation(maps, 1, "queries"), patch_deviation(maps, 1, "heads")]
 
     expected = found()
     monkeypatch.setattr(attention_maps, "PART_BYTES", size)
