@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any, ClassVar, Literal
 
-from layerboard.tasks.propagation.carrying import Neighbourhood
+from layerboard.tasks.propagation.metric import Neighbourhood
 from layerboard.zoo.view.released import NativeFrame, NativeSquare, ScriptFrame, TokenFrame
 from layerboard.zoo.view.views import RaisedFrame, Stretch, Tiles, View, WholeFrame
 

@@ -6,8 +6,7 @@ from torch import Tensor
 
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
-from layerboard.tasks.propagation.carrying import Neighbourhood
-from layerboard.tasks.propagation.metric import Propagation
+from layerboard.tasks.propagation.metric import Neighbourhood, Propagation
 
 TEMPERATURE = config_of(STANDARD, "knn").temperature
 KMEANS = {

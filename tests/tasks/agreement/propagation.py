@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.propagation.carrying import Neighbourhood
-from layerboard.tasks.propagation.metric import decode
+from layerboard.tasks.propagation.metric import Neighbourhood, decode
 from tests.tasks.agreement import golden
 from tests.tasks.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
 from tests.tasks.standard import LayerPropagation

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.propagation.carrying import Neighbourhood
 from layerboard.tasks.propagation.j_and_f import score_frame
-from layerboard.tasks.propagation.metric import decode, decode_nearest, seed_labels
+from layerboard.tasks.propagation.metric import Neighbourhood, decode, decode_nearest, seed_labels
 from layerboard.zoo.view.views import RaisedFrame
 from tests.reference import inputs_corr
 from tests.tasks.agreement import golden

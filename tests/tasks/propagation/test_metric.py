@@ -5,9 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import interpolate
 
-from layerboard.tasks.propagation import carrying as module
-from layerboard.tasks.propagation.carrying import Neighbourhood
-from layerboard.tasks.propagation.metric import Propagation, decode, decode_on_frame, seed_labels
+from layerboard.tasks.propagation import metric as module
+from layerboard.tasks.propagation.metric import (
+    Neighbourhood,
+    Propagation,
+    decode,
+    decode_on_frame,
+    seed_labels,
+)
 from tests.tasks.standard import LayerPropagation
 
 
