@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, 
 
 from PIL import Image
 
-from layerboard.tasks.datasets.reading.coverage import Count as Count
-from layerboard.tasks.datasets.reading.coverage import Coverage as Coverage
+from layerboard.tasks.datasets.integrity import Count as Count
+from layerboard.tasks.datasets.integrity import Coverage as Coverage
 from layerboard.tasks.datasets.reading.files import open_image, require_directory, require_there, stamp
 from layerboard.zoo.errors import UnreadableImageError, counted
 from layerboard.zoo.view.geometry import Box

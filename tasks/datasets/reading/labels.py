@@ -14,8 +14,7 @@ from pathlib import Path
 from sys import intern
 from typing import Literal, NamedTuple
 
-from layerboard.tasks.datasets.integrity import explaining, mismatch, require, require_no
-from layerboard.tasks.datasets.reading.coverage import Coverage
+from layerboard.tasks.datasets.integrity import Coverage, explaining, mismatch, require, require_no
 from layerboard.tasks.datasets.reading.door import NOTHING, labels_text
 from layerboard.tasks.datasets.reading.files import read_bytes
 from layerboard.tasks.datasets.reading.names import normal

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from layerboard.tasks.datasets.reading.coverage import Coverage
+from layerboard.tasks.datasets.integrity import Coverage
 from layerboard.tasks.datasets.reading.files import entries_of, readable
 from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.view.photos import ADDED, endings, heif_broken

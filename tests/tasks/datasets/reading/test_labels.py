@@ -6,7 +6,7 @@ import pytest
 
 from layerboard.tasks.datasets.classes import EVERY, Classification
 from layerboard.tasks.datasets.folder import NO_CLASSES, read_folder
-from layerboard.tasks.datasets.reading.coverage import Coverage
+from layerboard.tasks.datasets.integrity import Coverage
 from layerboard.tasks.datasets.reading.labels import (
     FILE_COLUMNS,
     LABEL_COLUMNS,
