@@ -16,8 +16,8 @@ from PIL import Image, ImageEnhance
 from layerboard.tasks.datasets.base import DatasetEntry, Sample
 from layerboard.tasks.datasets.scenes import VOC_2012, VOC_2012_AUG, Scene, every_value
 from layerboard.tasks.framework.base import Measurements, Over, digest
-from layerboard.tasks.framework.crops import random_crop
 from layerboard.tasks.framework.protocols import EvaluationProtocol
+from layerboard.tasks.framework.sources import random_crop
 from layerboard.tasks.metrics.arrays import VOID, Labels
 from layerboard.tasks.metrics.cell_labels import evenly_spaced, generator_of
 from layerboard.tasks.segmentation.in_context import Vote

@@ -8,10 +8,9 @@ import pytest
 from PIL import Image
 
 from layerboard.tasks.datasets.base import FileSample
-from layerboard.tasks.framework.crops import CroppedSample
 from layerboard.tasks.framework.identity import identity
 from layerboard.tasks.framework.protocols import find_protocol
-from layerboard.tasks.framework.sources import IMAGES, probed
+from layerboard.tasks.framework.sources import IMAGES, CroppedSample, probed
 from layerboard.zoo.view.views import ResizeCrop, Stretch
 from tests.tasks.framework.test_sources import classification, labels
 
