@@ -41,35 +41,29 @@ def gram_matrix(features: Tensor, *, centred: bool = True) -> Tensor:
     """Gram matrix [... n n] of features [... n dim]: float32, or float64 for float64 features.
 
     With ``centred``, the mean of the samples is subtracted first; the result is exactly zero if samples
-    differ only by rounding. The matrix of features that are not finite is not finite (`finite_gram`), and
-    neither is anything computed from it.
+    differ only by rounding: if the root mean square deviation of every sample is within a few rounding errors
+    of the largest mean. The matrix of features that are not finite is not finite (`finite_gram`), and neither
+    is anything computed from it.
     """
-    return _gram_of_centred(features) if centred else _sum_of_products(_blocks(features, whole=True))
+    if not centred:
+        return _sum_of_products(_blocks(features, whole=True))
+    means: list[Tensor] = []
+
+    def around_mean(part: Tensor) -> Tensor:
+        mean = part.mean(-2, keepdim=True)
+        means.append(mean.abs().amax((-2, -1), keepdim=True))
+        return part - mean
+
+    gram = _sum_of_products(map(around_mean, _blocks(features)))
+    largest = torch.stack(means).amax(0)
+    spread = gram.diagonal(dim1=-2, dim2=-1).amax(-1)[..., None, None].sqrt()
+    least = ROUNDING * torch.finfo(gram.dtype).eps * features.shape[-1] ** 0.5 * largest
+    return gram.mul_(~(spread <= least))  # a product of contiguous values: `where` takes ten times as long
 
 
 def finite_gram(gram: Tensor) -> Tensor:
     """Whether the features of Gram matrices [... n n] were finite, judged by the diagonal: [...] bool."""
     return torch.isfinite(gram.diagonal(dim1=-2, dim2=-1)).all(dim=-1)
-
-
-def _gram_of_centred(features: Tensor) -> Tensor:
-    """Gram matrix [... n n] of features [... n dim] centred over the samples, at least float32.
-
-    It is exactly zero if samples differ only by rounding: if the root mean square deviation of every sample
-    is within a few rounding errors of the largest mean.
-    """
-    means: list[Tensor] = []
-
-    def centred(part: Tensor) -> Tensor:
-        mean = part.mean(-2, keepdim=True)
-        means.append(mean.abs().amax((-2, -1), keepdim=True))
-        return part - mean
-
-    gram = _sum_of_products(map(centred, _blocks(features)))
-    largest = torch.stack(means).amax(0)
-    spread = gram.diagonal(dim1=-2, dim2=-1).amax(-1)[..., None, None].sqrt()
-    least = ROUNDING * torch.finfo(gram.dtype).eps * features.shape[-1] ** 0.5 * largest
-    return gram.mul_(~(spread <= least))  # a product of contiguous values: `where` takes ten times as long
 
 
 def _blocks(features: Tensor, *, whole: bool = False) -> Iterator[Tensor]:
