@@ -138,8 +138,7 @@ def _add_spectrum(tally: Tally, plain: Vectors, device: Device) -> None:
     tally.number("effective-rank", effective_rank(centred))
     tally.number("rankme", rankme(singular_values(exact, device)))
     if math.isnan(decay := spectrum_decay(centred)):
-        needed = 2 * FEWEST
-        tally.missing["spectrum-decay"] = f"vectors vary in fewer than {needed} directions"
+        tally.missing["spectrum-decay"] = f"vectors vary in fewer than {2 * FEWEST} directions"
     else:
         tally.number("spectrum-decay", decay)
 

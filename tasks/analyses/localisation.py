@@ -40,11 +40,8 @@ class LocalisationConfig:
 class LocalisationTask(ImageAnalysis[GridsOfPixels]):
     """Unbiased minibatch CKA of every token with every image patch, over the probe images.
 
-    ``localisation``: share of the other patches that are less similar to a token than the patch at its
-    position (chance 0.5). ``localisation-top1``: share of tokens whose own patch is the most similar (chance
-    1 / cells). ``localisation-distance``: distance from the own patch to the most similar one, on the unit
-    square. ``localisation-contrast``: CKA with the own patch minus the mean with the others. Means are over
-    all tokens (``patch``), those inside the grid (``interior``) and those on its border (``border``).
+    Metrics are those of `localisation`: means over all tokens (``patch``), those inside the grid
+    (``interior``) and those on its border (``border``).
     """
 
     config: LocalisationConfig
@@ -167,11 +164,11 @@ def localisation(cka: Floats, cells: Cells) -> dict[str, Floats]:
     """Localisation metrics of each token [tokens], from the CKA [tokens patches] with the patches of a grid.
 
     A token's own patch is the one at its position. ``localisation`` is the share of the other patches with a
-    lower CKA than the own one, ties counted half. ``localisation-top1`` is 1 if the own patch has the highest
-    CKA, 1 / k if it ties with k - 1 others, else 0. ``localisation-distance`` is the distance from the own
-    patch to the most similar one (mean over ties), on the unit square, corner to corner.
-    ``localisation-contrast`` is the CKA with the own patch minus the mean CKA with the others. NaN if the
-    token or its patch does not vary.
+    lower CKA than the own one, ties counted half (chance 0.5). ``localisation-top1`` is 1 if the own patch
+    has the highest CKA, 1 / k if it ties with k - 1 others, else 0 (chance 1 / cells).
+    ``localisation-distance`` is the distance from the own patch to the most similar one (mean over ties), on
+    the unit square, corner to corner. ``localisation-contrast`` is the CKA with the own patch minus the mean
+    CKA with the others. NaN if the token or its patch does not vary.
     """
     own = cka.diagonal()[:, None]
     there = np.isfinite(cka)

@@ -178,15 +178,10 @@ def _undefined(subsets: HeadSubsets) -> str:
     return "all subsets of heads have one attention distance or one CKA"
 
 
-def window_size(heads: int) -> int:
-    """Number of heads in a subset: a quarter of them, at least one."""
-    return max(1, heads // 4)
-
-
 def windows(distance: Floats) -> Integers:
-    """Heads of each window of `window_size` consecutive heads by attention distance: [windows size]."""
+    """Heads of each window of consecutive heads by attention distance, a quarter of them: [windows size]."""
     order = np.argsort(distance, kind="stable")
-    return np.lib.stride_tricks.sliding_window_view(order, window_size(len(distance))).copy()
+    return np.lib.stride_tricks.sliding_window_view(order, max(1, len(distance) // 4)).copy()
 
 
 def subsets_of(distance: Floats, heads: Floats, across: Floats, blocks: Floats) -> HeadSubsets:

@@ -34,7 +34,7 @@ from layerboard.tasks.framework.base import (
 )
 from layerboard.tasks.framework.checks import ALIKE, LayerFlags
 from layerboard.tasks.framework.examples import Predicted, drawn_indices, small_mask
-from layerboard.tasks.framework.measurers import Measurer, TokenMeasurer
+from layerboard.tasks.framework.measurers import Grids, Measurer, TokenMeasurer
 from layerboard.tasks.framework.task import MeasuredTask
 from layerboard.tasks.metrics.arrays import VOID, Floats
 from layerboard.tasks.metrics.cell_labels import area_labels
@@ -91,9 +91,7 @@ class VideoMeasurer(TokenMeasurer):
         self._carried: dict[tuple[Layer, ...], Propagation[Layer]] = {}  # of layers that are taken together
         self._soft: dict[Layer, list[Tensor]] = {}
 
-    def compare(
-        self, layers: Sequence[Layer], positions: Sequence[int], grids: Mapping[Layer, Tensor]
-    ) -> None:
+    def compare(self, layers: Sequence[Layer], positions: Sequence[int], grids: Grids) -> None:
         together, start = tuple(layers), positions[0]
         scored = min(len(positions), self._last + 1 - start)  # the last frame of a video is not
         for member, tokens in grids.items():
