@@ -58,13 +58,6 @@ def retrieve_instances(
     return np.flatnonzero(asks), retrieved
 
 
-def query_metrics(retrieved: Retrieved, config: InstancesConfig) -> dict[str, Floats]:
-    """Score of each query, in percent: [queries] for each metric, NaN for a query that does not count."""
-    columns = {f"recall@{k}": retrieved.recall(k) for k in config.cutoffs}
-    columns |= {"mAP": retrieved.average_precision, "R-precision": retrieved.r_precision}
-    return {metric: 100.0 * column for metric, column in columns.items()}
-
-
 def pair_metrics(pairs: Pairs, config: InstancesConfig) -> tuple[dict[str, float], dict[str, str]]:
     """Metrics of cosine thresholds in percent, the threshold cosines, and the reasons for missing metrics."""
     values, reasons = {"ROC AUC": 100.0 * pairs.roc_auc}, {"ROC AUC": "no two images show different things"}
@@ -170,8 +163,10 @@ class InstancesTask(VectorTask):
             return Outcome((), empty=ALONE)
         pairs, missing = pair_metrics(retrieved.pairs, self.config)
         moved = {name: pairs[name] + each for name, each in pair_columns(retrieved, self.config).items()}
-        asked, values = [images[row] for row in rows], query_metrics(retrieved, self.config)
-        items = _items(asked, values, moved).only(counted)
+        columns = {f"recall@{k}": retrieved.recall(k) for k in self.config.cutoffs}
+        columns |= {"mAP": retrieved.average_precision, "R-precision": retrieved.r_precision}
+        values = {metric: 100.0 * column for metric, column in columns.items()}
+        items = _items([images[row] for row in rows], values, moved).only(counted)
         known = {metric: items.values[metric] for metric in items.statistics if metric not in moved}
         known = {metric: column[~np.isnan(column)] for metric, column in known.items()}
         means = [(metric, float(column.mean()), len(column)) for metric, column in known.items()]

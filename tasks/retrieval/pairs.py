@@ -150,7 +150,7 @@ def retrieve(
     shown: Integers,
     asks: Mask,
     ranked: Mask,
-    groups: Integers | None = None,
+    groups: Integers,
     *,
     device: torch.device | None = None,
 ) -> Retrieved:
@@ -163,10 +163,8 @@ def retrieve(
     computed in float64 and rounded to float32, unless vectors are nearly parallel. Average precision is the
     sum, over distinct cosines, of the step in recall times the precision there.
 
-
     Source: Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, section 8.4.
     """
-    groups = np.arange(len(features)) if groups is None else groups
     rows, places = np.flatnonzero(asks), np.flatnonzero(ranked)
     at = np.where(ranked, np.cumsum(ranked) - 1, NONE)[rows]  # database index of each query
     wide = parallel(as_unit_rows(features))

@@ -33,7 +33,7 @@ def exact(queries: Vectors, database: Vectors) -> NDArray[np.float32]:
 
 def among_all(vectors: Vectors, shown: NDArray[np.int64]) -> Retrieved:
     every = np.ones(len(vectors), np.bool_)
-    return retrieve(vectors, shown, every, every)
+    return retrieve(vectors, shown, every, every, np.arange(len(vectors)))
 
 
 @pytest.mark.parametrize("seed", RNG_SEEDS)
@@ -92,7 +92,7 @@ def test_features_that_tell_nothing_apart_find_nothing() -> None:
 def test_distractors_are_ranked_and_never_right() -> None:
     vectors, shown = drawn(1)
     shown[:20] = NONE
-    found = retrieve(vectors, shown, np.arange(60) >= 20, np.ones(60, np.bool_))
+    found = retrieve(vectors, shown, np.arange(60) >= 20, np.ones(60, np.bool_), np.arange(60))
     without = among_all(vectors[20:], shown[20:])
     assert (found.wrong >= without.wrong).all()
     assert (found.average_precision <= without.average_precision + 1e-12).all()
@@ -137,10 +137,7 @@ def test_average_precision_is_that_of_scikit_learn_among_images_of_other_groups(
     rng = np.random.default_rng(seed)
     groups = rng.integers(0, number, 60) if number else np.arange(60)
     asks, ranked = rng.random(60) < 0.7, rng.random(60) < 0.8
-    cosines, found = (
-        exact(vectors, vectors),
-        retrieve(vectors, shown, asks, ranked, *([groups] if number else [])),
-    )
+    cosines, found = exact(vectors, vectors), retrieve(vectors, shown, asks, ranked, groups)
     assert found.average_precision.shape == (asks.sum(),)
     pairs = {}
     for place, row in enumerate(np.flatnonzero(asks)):
@@ -165,7 +162,8 @@ def test_errors_of_pairs_are_those_of_leaving_out_each_thing(layout: str) -> Non
     shown[-12:] = NONE  # and distractors
 
     def retrieved(kept: NDArray[np.bool_]) -> Retrieved:
-        return retrieve(vectors[kept], shown[kept], (asks & (shown != NONE))[kept], ranked[kept])
+        asking = (asks & (shown != NONE))[kept]
+        return retrieve(vectors[kept], shown[kept], asking, ranked[kept], np.arange(len(vectors))[kept])
 
     found = retrieved(shown < 40)
     without = [retrieved(shown != thing).pairs for thing in range(37)]
