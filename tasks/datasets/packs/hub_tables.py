@@ -48,6 +48,7 @@ HUB_TABLES = (
         CIFAR_SPLITS,
     ),
 )
+_REPOSITORIES = ", ".join(each.repository for each in HUB_TABLES)
 
 
 def tables_of(repository: str) -> HubTables:
@@ -71,7 +72,7 @@ def open_hub_tables(folder: Path, name: str) -> tuple[dict[str, int], Any, Any]:
     known = _known(first[0])
     if known is None:
         forms = " or ".join(f"{each.image} and {each.label}" for each in HUB_TABLES)
-        columns = f"the columns {forms} in {first[0]}, as {_repositories()} have them"
+        columns = f"the columns {forms} in {first[0]}, as {_REPOSITORIES} have them"
         raise mismatch(columns, ", ".join(_columns(first[0])), "other datasets go with --images")
     tables = _load({split: _files(folder, split, name) for split in known.splits}, name)
     paths = [*_paths(known, tables, name)]
@@ -85,10 +86,6 @@ def open_hub_tables(folder: Path, name: str) -> tuple[dict[str, int], Any, Any]:
     return files, contents, pa.array(stamps, pa.string())
 
 
-def _repositories() -> str:
-    return ", ".join(each.repository for each in HUB_TABLES)
-
-
 def _found(folder: Path, split: str) -> list[Path]:
     return sorted([*folder.glob(f"{split}-*.parquet"), *folder.glob(f"*/{split}-*.parquet")])
 
@@ -96,7 +93,7 @@ def _found(folder: Path, split: str) -> list[Path]:
 def _files(folder: Path, split: str, name: str) -> list[str]:
     """The parquet files of a split; raises InputError if there are none, or fewer than their names state."""
     paths = _found(folder, split)
-    files = f"{split}-*.parquet, as {_repositories()} have them, in {name}"
+    files = f"{split}-*.parquet, as {_REPOSITORIES} have them, in {name}"
     require(paths, files, remedy="a folder of an official layout is given without hf:")
     totals = {int(total[1]) for path in paths if (total := _TOTAL.search(path.name))}
     every = f"{max(totals, default=0):,} files {split}-*.parquet in {name}, as their names say"
