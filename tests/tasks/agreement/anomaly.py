@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from layerboard.tasks.anomaly import metric as anomaly
-from layerboard.tasks.anomaly.task import Draws
+from layerboard.tasks.anomaly.references import Draws
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.statistics import linearised
 from tests.reference import inputs_anomaly

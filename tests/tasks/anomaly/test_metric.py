@@ -5,7 +5,7 @@ import pytest
 
 from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.anomaly.metric import CountedPixels
-from layerboard.tasks.anomaly.task import Draws
+from layerboard.tasks.anomaly.references import Draws
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.statistics import linearised
 

@@ -14,8 +14,9 @@ from PIL import Image
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
+from layerboard.tasks.anomaly.references import Draws, ProductMemories
 from layerboard.tasks.anomaly.scores import NO_MASKS, ONE_KIND
-from layerboard.tasks.anomaly.task import AnomalyConfig, AnomalyTask, Draws, ProductMemories
+from layerboard.tasks.anomaly.task import AnomalyConfig, AnomalyTask
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.defects import Defects, Product, ScoredImage
 from layerboard.tasks.framework.assess import (

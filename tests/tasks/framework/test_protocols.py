@@ -15,7 +15,8 @@ from layerboard.tasks.analyses.locality import LocalityConfig
 from layerboard.tasks.analyses.position import PositionConfig
 from layerboard.tasks.analyses.receptive_field import ReceptiveFieldConfig
 from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask, Threshold
-from layerboard.tasks.anomaly.task import AnomalyConfig, Draws
+from layerboard.tasks.anomaly.references import Draws
+from layerboard.tasks.anomaly.task import AnomalyConfig
 from layerboard.tasks.classification.few_shot import FewShotRule
 from layerboard.tasks.classification.knn import KnnConfig
 from layerboard.tasks.classification.softmax import SoftmaxRule
