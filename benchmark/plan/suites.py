@@ -9,13 +9,14 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.mini import facts as mini
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import DATASETS
+from layerboard.tasks.datasets.cifar import CIFAR_RAGHU
 from layerboard.tasks.datasets.classes import ProbeSubset
 from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.defects import DefectEntry
 from layerboard.tasks.datasets.folder import NO_LABELS, TabledEntry
 from layerboard.tasks.datasets.hub_spec import PREFIX
-from layerboard.tasks.datasets.imagenet import CIFAR_RAGHU, IMAGENET, ImageNetEntry
+from layerboard.tasks.datasets.imagenet import IMAGENET, ImageNetEntry
 from layerboard.tasks.datasets.instances import InstanceEntry
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.reading.labels import Labelling

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from layerboard.tasks.datasets.base import Data, DatasetEntry
+from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_RAGHU
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, has_defects, read_defects
@@ -16,16 +17,10 @@ from layerboard.tasks.datasets.facts import SAID, with_facts
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.hub import read_hub_dataset
 from layerboard.tasks.datasets.hub_spec import PREFIX
-from layerboard.tasks.datasets.imagenet import (
-    CIFAR_10,
-    CIFAR_100,
-    CIFAR_RAGHU,
-    IMAGENET,
-    INATURALIST_2021,
-    PLACES_365,
-)
+from layerboard.tasks.datasets.imagenet import IMAGENET
 from layerboard.tasks.datasets.instances import CUB, SOP, copies_of, has_queries, read_queries
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
+from layerboard.tasks.datasets.places import INATURALIST_2021, PLACES_365
 from layerboard.tasks.datasets.reading.archives import unpacked
 from layerboard.tasks.datasets.reading.files import exists, is_packed
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling

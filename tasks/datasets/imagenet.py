@@ -1,8 +1,4 @@
-"""ImageNet-1k: ``train/<wnid>/*`` and ``val/<wnid>/*``, and datasets with such folders of classes.
-
-CIFAR-10 and CIFAR-100 are read from the Hub's tables, or as PNG files in folders of classes, such as those of
-fast.ai's archive ``cifar10.tgz``. Write the images of the authors' batches there to use those.
-"""
+"""ImageNet-1k: ``train/<wnid>/*`` and ``val/<wnid>/*``, and datasets with such folders of classes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +15,7 @@ from layerboard.tasks.datasets.classes import (
 )
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.integrity import require, require_distinct, require_no
-from layerboard.tasks.datasets.packs.hub_tables import has_tables, tables_of
+from layerboard.tasks.datasets.packs.hub_tables import has_tables
 from layerboard.tasks.datasets.reading.files import data_root
 
 # fmt: off
@@ -91,63 +87,6 @@ class ImageNetEntry(DatasetEntry[Classification]):
 
 
 IMAGENET = ImageNetEntry()
-# Zhou et al., TPAMI 2018: Places365-Standard, in its small form of 256 x 256 px. Counts are those that the
-# documentation of torchvision's Places365 has; the layout of the archive is from memory, not looked up.
-PLACES_365 = ImageNetEntry(
-    name="places365",
-    folder="places365_standard",
-    classes=365,
-    train=1_803_460,
-    val=36_500,
-    probe=ProbeSubset(None, per_class=14),  # about 5,000 images, as ImageNet-50 has
-    below="<class>/*.jpg",
-    unsorted="take the archive in easy format, whose images lie in folders val/<class>/",
-)
-# Van Horn et al., CVPR 2021, arXiv:2103.16483: the full training set; the 500,000 images of train_mini
-# may lie in folder train instead, which is then said to be partial. Counts and layout are from memory, not
-# looked up.
-INATURALIST_2021 = ImageNetEntry(
-    name="inaturalist2021",
-    folder="inat2021",
-    classes=10_000,
-    train=2_686_843,
-    val=100_000,
-    probe=ProbeSubset(None, per_class=1),
-    below="<class>/*.jpg",
-    unsorted="its archive val.tar.gz has them in folders val/<class>/",
-)
-# Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009
-CIFAR_CLASSES = (
-    *("airplane", "automobile", "bird", "cat", "deer"),
-    *("dog", "frog", "horse", "ship", "truck"),
-)
-
-
-def _cifar(name: str, classes: int, probe: ProbeSubset) -> ImageNetEntry:
-    tables = tables_of(f"uoft-cs/{name}")
-    return ImageNetEntry(
-        name=name,
-        folder=tables.folder,
-        classes=classes,
-        train=50_000,
-        val=10_000,
-        probe=probe,
-        below="<class>/*.png",
-        tested="test",
-        unsorted="sort its images into folders test/<class>/",
-        source=f"hf:{tables.repository}",
-        revision=tables.revision or "",
-    )
-
-
-# as many probe images as ImageNet-50 has
-CIFAR_10 = _cifar("cifar10", len(CIFAR_CLASSES), ProbeSubset(CIFAR_CLASSES, per_class=500))
-CIFAR_100 = _cifar("cifar100", 100, ProbeSubset(None, per_class=50))
-# The split of Raghu et al., NeurIPS 2021, arXiv:2108.08810: the last 5,000 training images are validation.
-CIFAR_RAGHU = tuple(
-    replace(entry, name=f"{entry.name}-raghu", train=45_000, val=5_000, first_tested=45_000)
-    for entry in (CIFAR_10, CIFAR_100)
-)
 
 
 def _parted(

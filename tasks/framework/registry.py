@@ -87,7 +87,7 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=("top1-10shot", "top1-1shot", "top1-5shot", "top1-25shot", "ECE"),
         at_best=("ECE",),
         asks="Can a linear probe learn the classes from a few labelled images?",
-        measures="top1-Nshot: images given their own class by a linear probe of N images a class",
+        measures="top1-10shot: images given their own class by a linear probe of 10 images a class",
         default=False,
     ),
     _classified(

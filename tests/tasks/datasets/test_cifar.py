@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from layerboard.tasks.datasets.imagenet import CIFAR_10, CIFAR_100, CIFAR_RAGHU
+from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_RAGHU
 from layerboard.tasks.datasets.packs.hub_tables import tables_of
 from layerboard.tasks.datasets.reading.files import data_root
 from layerboard.zoo.errors import InputError

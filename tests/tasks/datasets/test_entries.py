@@ -14,20 +14,14 @@ from PIL import Image
 from layerboard.benchmark.plan.suites import SUITES, Suite
 from layerboard.tasks.datasets.base import DatasetEntry
 from layerboard.tasks.datasets.catalogue import DATASETS, GROUPS, State
+from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_RAGHU
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.defects import MVTEC_AD, VISA
-from layerboard.tasks.datasets.imagenet import (
-    CIFAR_10,
-    CIFAR_100,
-    CIFAR_RAGHU,
-    IMAGENET,
-    INATURALIST_2021,
-    PLACES_365,
-    ImageNetEntry,
-)
+from layerboard.tasks.datasets.imagenet import IMAGENET, ImageNetEntry
 from layerboard.tasks.datasets.instances import CUB, SOP
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
+from layerboard.tasks.datasets.places import INATURALIST_2021, PLACES_365
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG, read_classes
