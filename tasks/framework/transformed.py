@@ -70,7 +70,7 @@ def whitening(vectors: Sequence[Matrix], shrinkage: float) -> Spread:
     The matrix is symmetric (ZCA), the whitening that rotates vectors least. The covariance C is first
     replaced by ``(1 - s) C + s (trace C / dim) 1``, so that directions of little variance are not amplified:
     no variance is divided by less than the share s, above 0 and at most 1, of the mean variance. With s = 1,
-    vectors are only centred and scaled by one factor. Matrix that are all equal become 0. Rows that contain
+    vectors are only centred and scaled by one factor. Vectors that are all equal become 0. Rows that contain
     NaN are left out; raises ValueError if none is left.
 
     Source: Ledoit and Wolf, J. Multivariate Analysis 2004 (the target of the shrinkage).
