@@ -39,7 +39,7 @@ class Scorer(NamedTuple):
 
 
 SCORERS = {
-    "knn": Scorer("vectors:score_knn", config={"k": parsers.wholes, "temperature": parsers.positive}),
+    "knn": Scorer("vectors:score_knn", config={"k": parsers.wholes, "temperature": parsers.temperature}),
     "fewshot": Scorer("vectors:score_fewshot", config={"shots": parsers.wholes, "penalty": parsers.positive}),
     "linear": Scorer("vectors:score_task", config={"epochs": _WHOLE, "seed": _SEED}),
     "retrieval": Scorer("vectors:score_retrieval", "ground_truth", "features predictions protocol"),
@@ -56,7 +56,7 @@ SCORERS = {
         ("standard", "hummingbird", "capi"),
         {
             "k": _WHOLE,
-            "temperature": parsers.positive,
+            "temperature": parsers.temperature,
             "memory": _WHOLE,
             "classes": _WHOLE,
             "ignore": parsers.wholes,

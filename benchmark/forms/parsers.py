@@ -127,15 +127,16 @@ def real(value: object) -> float:
     return value
 
 
-def positive(value: object, most: float = math.inf, *, zero: bool = False) -> float:
-    """A number above 0, or also 0, and at most ``most``."""
-    if not 0 <= (number := real(value)) <= most or not (number or zero):
-        least = "of at least 0" if zero else "above 0"
-        raise WrongValueError(f"a number {least}{'' if most == math.inf else f' and at most {most}'}", value)
+def positive(value: object, most: float = math.inf, *, zero: bool = False, least: float = 0.0) -> float:
+    """A number above 0, or also 0, and from ``least`` to ``most``."""
+    if not least <= (number := real(value)) <= most or not (number or zero):
+        lowest = f"of at least {least:g}" if zero or least else "above 0"
+        raise WrongValueError(f"a number {lowest}{'' if most == math.inf else f' and at most {most}'}", value)
     return number
 
 
 not_negative = partial(positive, zero=True)
+temperature = partial(positive, least=1e-30)  # which divides cosines in float32
 
 
 def count(value: object) -> int:

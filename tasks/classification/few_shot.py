@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers
+from layerboard.zoo.errors import ensure
 
 CONSTANT = 100.0  # value of the feature that acts as the intercept; it is penalised like all others
 LEAST_DEVIATION = 1e-5  # added to the standard deviation that each feature is divided by
@@ -103,6 +104,9 @@ class FewShotRule:
     penalties: tuple[float, ...]  # candidates, compared on held-out shots; empty to always use `penalty`
     held_out: int  # one in this many shots of a class is held out, if there are that many
     penalty: float  # used if nothing is held out
+
+    def __post_init__(self) -> None:
+        ensure(min(self.shots, default=0) >= 1, f"few shots are numbers of at least 1, not {self.shots}")
 
 
 @dataclass(frozen=True, slots=True)

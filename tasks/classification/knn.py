@@ -25,6 +25,7 @@ from layerboard.tasks.metrics.neighbours import (
     vote,
     vote_share,
 )
+from layerboard.zoo.errors import ensure
 from layerboard.zoo.spec import Layer
 
 TOPS = (1, 5)  # a query is correct if its class is among so many
@@ -40,6 +41,10 @@ class KnnConfig:
     k: int  # neighbours of the primary score
     others: tuple[int, ...]  # further k of the same search
     temperature: float  # divisor of the cosine in the vote exp(cos / temperature)
+
+    def __post_init__(self) -> None:
+        sound = min(self.k, *self.others) >= 1 and self.temperature > 0
+        ensure(sound, f"k-NN takes k of at least 1 and a temperature above 0, not {self}")
 
 
 @dataclass(frozen=True, eq=False)

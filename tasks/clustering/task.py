@@ -39,6 +39,7 @@ from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Integers
 from layerboard.tasks.metrics.cell_labels import cell_shares
 from layerboard.tasks.metrics.partitions import AGREEMENTS
+from layerboard.zoo.errors import ensure
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Tiles, View
 
@@ -53,6 +54,9 @@ class ClusterConfig:
     n_init: int  # number of starts; the one with the lowest inertia counts
     seed: int  # of all starts
     view: View  # view of images with regions
+
+    def __post_init__(self) -> None:
+        ensure(self.n_init >= 1, f"k-means takes at least 1 start, not {self.n_init}")
 
 
 @dataclass(frozen=True, slots=True)

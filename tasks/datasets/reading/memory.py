@@ -15,6 +15,7 @@ from PIL.ImageFile import ImageFile
 from layerboard.tasks.datasets.integrity import explaining, require
 from layerboard.tasks.datasets.reading.door import class_names, labels_text
 from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
+from layerboard.zoo.errors import shortened
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.photos import as_seen, decoding, open_file, raw_mode, upright, whole_values
 from layerboard.zoo.view.pixels import file_of, in_memory, is_one
@@ -92,6 +93,11 @@ def _rows_of(images: Any) -> Iterator[LabelledImage]:  # noqa: ANN401
         whole = whole.dataset
     names = class_names(getattr(whole, "classes", None))
     is_mapped = hasattr(images, "__len__") and not isinstance(images, Iterable)  # a dataset of torch
+    require(
+        is_mapped or isinstance(images, Iterable),
+        "a list of images, or another iterable of them",
+        shortened(images),
+    )
     for item in map(images.__getitem__, range(len(images))) if is_mapped else images:
         if isinstance(item, Mapping) and not is_one(item):
             label = next((item[name] for name in LABELS if name in item), None)

@@ -114,7 +114,10 @@ REFUSED = (
         "score clustering --features a --config seed=9999999999",
         "as seed a whole number of at most 4294967296",
     ),
-    ("score knn --features a --config temperature=0", "takes as temperature a number above 0; found 0"),
+    (
+        "score knn --features a --config temperature=0",
+        "takes as temperature a number of at least 1e-30; found 0",
+    ),
     (
         "score spair --ground-truth {data}/SPair-71k --features photos --config view_size=9999",
         "of 1 to 2,048 pixels",
@@ -207,6 +210,11 @@ def test_python_speaks_of_its_own_functions_and_keywords() -> None:
         (layerboard.run, {"backbones": torch.nn.Linear}, r"the class Linear: give from_module\(NETWORK\)"),
         (layerboard.run, {"images": object()}, "^images= takes .*memory; found <object object"),
         (layerboard.run, {"images": ["photos", 1]}, "^cannot take item 0, photos: "),
+        (
+            layerboard.run,
+            {"images": {"train": 1}},
+            "expected a list of images, or another iterable .*found 1",
+        ),
         (layerboard.run, {"data": Photos()}, "^data= .*: Photos: .* give their folder with images="),
         (layerboard.run, {"labels": [1, 2]}, r"^labels= takes a CSV file; found \[1, 2\]: write the table"),
         (layerboard.run, {"data": "photos", "images": "photos"}, "^give data= or images=, not both"),

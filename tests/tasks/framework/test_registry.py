@@ -1,6 +1,9 @@
+import math
+from dataclasses import replace
+
 import pytest
 
-from layerboard.tasks.framework.registry import TASKS, find_tasks
+from layerboard.tasks.framework.registry import TASKS, find_tasks, load_code
 from layerboard.zoo.errors import InputError
 
 
@@ -26,3 +29,20 @@ def test_a_misspelt_task_is_guessed(wrong: str, meant: str) -> None:
 def test_a_strange_task_is_answered_with_the_list() -> None:
     with pytest.raises(InputError, match=r"no task 'zzz'; there are knn, .*, cka"):
         find_tasks(("zzz",))
+
+
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [
+        *(("knn", {"k": k}) for k in (0, -3)),
+        ("knn", {"others": (5, 0)}),
+        *(("knn", {"temperature": temperature}) for temperature in (0.0, -0.1, math.nan)),
+        *(("fewshot", {"shots": shots}) for shots in ((), (0,), (5, -1))),
+        *(("cluster-image", {"n_init": starts}) for starts in (0, -1)),
+    ],
+)
+def test_settings_of_own_tasks_that_mean_nothing_are_refused(task: str, changes: dict[str, object]) -> None:
+    (entry,) = find_tasks([task])
+    config = load_code(entry, "standard").configs["standard"]
+    with pytest.raises(InputError, match="at least 1"):
+        replace(config, **changes)
