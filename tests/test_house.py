@@ -18,7 +18,7 @@ BUDGETS = {
     "options of all commands": 133,
     "commands": 15,
 }
-STILL = {"lines of the product": 60_268}
+STILL = {"lines of the product": 60_267}
 """What is above its budget today: these fall, and go at the budget."""
 
 ROOT = Path(__file__).parents[1]

@@ -105,9 +105,6 @@ class FewShotRule:
     held_out: int  # one in this many shots of a class is held out, if there are that many
     penalty: float  # used if nothing is held out
 
-    def __post_init__(self) -> None:
-        ensure(min(self.shots, default=0) >= 1, f"few shots are numbers of at least 1, not {self.shots}")
-
 
 @dataclass(frozen=True, slots=True)
 class FewShotFit:
@@ -137,8 +134,10 @@ def draw_shots(labels: Integers, classes: int, shots: int, seed: int) -> Integer
     """Indices of randomly drawn images of each class: [classes shots].
 
     With the same seed, a smaller number of shots gives the first columns. One generator permutes the images
-    of each class, at least ``shots``, in the order of the classes. Labels [n] are 0 to classes - 1.
+    of each class, at least ``shots``, in the order of the classes. Labels [n] are 0 to classes - 1. Raises
+    InputError for no shots.
     """
+    ensure(shots >= 1, f"few shots are at least 1 image of each class, not {shots}")
     generator = np.random.default_rng(seed)
     drawn = [generator.permutation(np.flatnonzero(labels == label))[:shots] for label in range(classes)]
     return np.stack(drawn).astype(np.int64)

@@ -43,7 +43,7 @@ class KnnConfig:
     temperature: float  # divisor of the cosine in the vote exp(cos / temperature)
 
     def __post_init__(self) -> None:
-        sound = min(self.k, *self.others) >= 1 and self.temperature > 0
+        sound = min((self.k, *self.others)) >= 1 and self.temperature > 0
         ensure(sound, f"k-NN takes k of at least 1 and a temperature above 0, not {self}")
 
 

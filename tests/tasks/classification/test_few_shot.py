@@ -10,6 +10,7 @@ from layerboard.tasks.classification import few_shot as module
 from layerboard.tasks.classification.few_shot import RidgeProbe, draw_shots, fit_few_shot
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of
+from layerboard.zoo.errors import InputError
 
 RULE = config_of(STANDARD, "fewshot")
 
@@ -68,3 +69,9 @@ def test_few_shots_and_the_paper_hold_nothing_out() -> None:
     assert fit_few_shot(blobs(shots=10), config_of(PAPER, "fewshot")).penalty == 1024.0
     assert config_of(PAPER, "fewshot") == replace(RULE, penalties=())
     assert RULE.penalties == tuple(2.0**power for power in range(-6, 21, 2))
+
+
+@pytest.mark.parametrize("shots", [0, -1])
+def test_no_shots_are_refused(shots: int) -> None:
+    with pytest.raises(InputError, match="at least 1 image of each class"):
+        draw_shots(np.array([0, 0, 1, 1]), 2, shots, 0)

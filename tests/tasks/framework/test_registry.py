@@ -37,7 +37,6 @@ def test_a_strange_task_is_answered_with_the_list() -> None:
         *(("knn", {"k": k}) for k in (0, -3)),
         ("knn", {"others": (5, 0)}),
         *(("knn", {"temperature": temperature}) for temperature in (0.0, -0.1, math.nan)),
-        *(("fewshot", {"shots": shots}) for shots in ((), (0,), (5, -1))),
         *(("cluster-image", {"n_init": starts}) for starts in (0, -1)),
     ],
 )
