@@ -109,7 +109,7 @@ def fixed(value: float, decimals: int) -> str:
 
 def loss_text(loss: float) -> str:
     """What a score may lose at most, rounded up, so that only what loses nothing is ``0.0``; "" for NaN."""
-    return "" if math.isnan(loss) else fixed(math.ceil(round(10 * loss, 6)) / 10, 1)
+    return fixed(math.ceil(round(10 * loss, 6)) / 10 if math.isfinite(loss) else loss, 1)
 
 
 def score_text(value: float, low: float = math.nan, high: float = math.nan) -> str:

@@ -175,6 +175,7 @@ def test_what_is_lost_at_most_is_rounded_up() -> None:
         2.0 + 1e-12: "2.0",
         2.01: "2.1",
         100.0: "100.0",
+        math.inf: "inf",
         math.nan: "",
     }
     assert [loss_text(loss) for loss in losses] == [*losses.values()]
